@@ -1,0 +1,97 @@
+# Everything there is to run; `make` alone lists it. Each target first makes what it needs, on a
+# machine with nothing but Python 3.11 and make.
+
+# Settings, for the command line: make test PYTHON=python3.12
+PYTHON ?= python3
+# What `make demo` trains with: small (the project's own, seconds) or transformers (the real Trainer).
+TRAINER ?= small
+# Further options for pytest: make test-fast PYTEST_ARGS='-k entry'
+PYTEST_ARGS ?=
+# Further options for the `pip install` of the training frameworks, to choose another build of torch.
+PIP_ARGS_FRAMEWORKS ?=
+
+UV_VERSION := 0.13.9
+
+# What the stamps and the tests are called
+VENV := .venv/.stamp
+WHEEL_VENV := build/wheel-venv/.stamp
+FRAMEWORKS := .venv-frameworks/.stamp
+PYZ := dist/publish.pyz
+SOURCES := $(shell find src/dispatch -name __pycache__ -prune -o -print)
+
+export UV_PROJECT_ENVIRONMENT := .venv
+export UV_PYTHON_DOWNLOADS := never
+# Another environment's modules must not be found by ours.
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test test-fast test-slow nightly lint format bench dist clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F '|' '{ printf "make %-10s %s\n", $$1, $$2 }'
+
+demo: $(VENV) $(if $(filter transformers,$(TRAINER)),$(FRAMEWORKS)) ## a preempted run, its late saves, its replacement; TRAINER=transformers for the real Trainer
+	.venv/bin/python -m demo --trainer $(TRAINER)
+
+test: lint test-fast test-slow ## lint and every test, under 25 minutes on two cores
+
+test-fast: $(VENV) ## the tests without real servers and file systems, and their coverage, under 90 seconds
+	.venv/bin/python -m pytest -m fast --cov $(PYTEST_ARGS)
+
+test-slow: $(VENV) $(WHEEL_VENV) $(PYZ) debian-packages $(FRAMEWORKS) ## the others: real programs, frameworks and file systems
+	.venv/bin/python -m pytest -m "not fast" $(PYTEST_ARGS)
+
+nightly: $(VENV) ## the property tests with 10,000 examples each
+	.venv/bin/python -m pytest tests/property --hypothesis-profile=nightly --timeout=0 $(PYTEST_ARGS)
+
+lint: $(VENV) ## formatting, ruff, mypy and the layers
+	.venv/bin/ruff format --check
+	.venv/bin/ruff check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+format: $(VENV) ## format the code and repair what ruff can
+	.venv/bin/ruff check --fix
+	.venv/bin/ruff format
+
+bench: $(VENV) $(WHEEL_VENV) $(PYZ) ## measure, and write docs/reference/performance.md
+	.venv/bin/python -m benchmarks
+
+dist: $(WHEEL_VENV) $(PYZ) ## build the wheel, the source distribution and publish.pyz into dist/
+	cp build/wheel/*.whl build/wheel/*.tar.gz dist/
+
+clean: ## remove all that make has made, virtual environments too
+	rm -rf .venv .venv-frameworks build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# The programs that the tests and the benchmarks run. The installed wheel, never the source tree.
+test-slow bench: export DISPATCH_TEST_PUBLISH := $(CURDIR)/build/wheel-venv/bin/publish
+test-slow bench: export DISPATCH_TEST_PYZ := $(CURDIR)/$(PYZ)
+test-slow demo: export DISPATCH_TEST_FRAMEWORKS_PYTHON := $(CURDIR)/.venv-frameworks/bin/python
+
+.PHONY: debian-packages
+debian-packages:
+	@sh tools/debian_packages.sh
+
+$(VENV): pyproject.toml uv.lock Makefile tools/venv.sh
+	PYTHON='$(PYTHON)' sh tools/venv.sh .venv
+	.venv/bin/python -m pip install -qq --disable-pip-version-check uv==$(UV_VERSION)
+	.venv/bin/uv sync --frozen --quiet
+	@touch $@
+
+$(WHEEL_VENV): $(VENV) $(SOURCES) README.md LICENSE
+	rm -rf build/wheel build/wheel-venv
+	.venv/bin/python -m hatchling build -t sdist -t wheel -d build/wheel
+	.venv/bin/python -m venv --without-pip build/wheel-venv
+	.venv/bin/uv pip install --quiet --compile-bytecode --python build/wheel-venv/bin/python --no-index --no-deps build/wheel/*.whl
+	@touch $@
+
+$(PYZ): $(VENV) $(SOURCES) tools/build_pyz.py
+	.venv/bin/python tools/build_pyz.py $@
+
+# pip, not uv: pip alone follows the machine's own settings, which may name a smaller torch.
+$(FRAMEWORKS): tests/real/requirements-frameworks.txt tools/venv.sh
+	PYTHON='$(PYTHON)' sh tools/venv.sh --clear .venv-frameworks
+	.venv-frameworks/bin/python -m pip install -qq --disable-pip-version-check -r $< $(PIP_ARGS_FRAMEWORKS)
+	@touch $@
