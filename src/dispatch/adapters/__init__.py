@@ -1,0 +1,1 @@
+"""The outside: stores, schedulers and the machine, each behind a port."""

@@ -1,0 +1,1 @@
+"""The machine itself: threads, and whatever else the core may not touch."""

@@ -1,0 +1,72 @@
+"""Waiting for a call no longer than a limit, by making it on another thread."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # a program that never waits should not pay for the imports
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from queue import SimpleQueue
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+
+class ThreadPatience:
+    """`dispatch.ports.clock.Patience` by one worker thread, started at the first call.
+
+    A call that outlives its limit keeps its thread: nothing can interrupt a hung file system.
+    The thread ends when the call does, its answer is dropped, and the next call gets a new one.
+    It never keeps the process from ending. One caller at a time.
+    """
+
+    __slots__ = ("_requests",)
+
+    def __init__(self) -> None:
+        self._requests: SimpleQueue[Callable[[], None] | None] | None = None
+
+    def call(self, work: Callable[[], T], time_out: float) -> T:
+        """See `dispatch.ports.clock.Patience`."""
+        from queue import Empty, SimpleQueue
+
+        outcomes: SimpleQueue[Callable[[], T]] = SimpleQueue()
+
+        def request() -> None:
+            try:
+                value = work()
+            except BaseException as error:  # noqa: BLE001 - the caller raises it again
+                failure = error
+
+                def outcome() -> T:
+                    raise failure
+
+            else:
+
+                def outcome() -> T:
+                    return value
+
+            outcomes.put(outcome)
+
+        if self._requests is None:
+            self._requests = _start_worker()
+        self._requests.put(request)
+        try:
+            outcome = outcomes.get(timeout=time_out)
+        except Empty:
+            self._requests.put(None)
+            self._requests = None
+            raise TimeoutError from None
+        return outcome()
+
+
+def _start_worker() -> SimpleQueue[Callable[[], None] | None]:
+    from queue import SimpleQueue
+    from threading import Thread
+
+    requests: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    def serve() -> None:
+        while (request := requests.get()) is not None:
+            request()
+
+    Thread(target=serve, name="dispatch-store", daemon=True).start()
+    return requests

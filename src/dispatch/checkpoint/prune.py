@@ -1,0 +1,173 @@
+"""Removing old publications and the saves that only they named (01 §5).
+
+The order is the guarantee: an entry is gone for good before its folder is touched, and a folder
+is out of sight for good before a file in it is deleted. So no entry ever names a half-deleted
+save, and no half-deleted save ever stands under a name that could be published, wherever the
+power fails and whoever publishes or prunes at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dispatch.checkpoint.listing import PUB, parse_all, read_names
+from dispatch.checkpoint.retention import EXEC, Named, is_protected, kept, parent
+from dispatch.model.removal import Aside, Gone, Left
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dispatch.checkpoint.entry import Entry
+    from dispatch.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFolder:
+    """A folder that a prune left.
+
+    Attributes:
+        location: Where it is.
+        reason: Why it was left, for a person.
+        failed: False when a rule left it (a link, an overlap, another file system), True when it
+            should have been removed and could not be.
+    """
+
+    location: str
+    reason: str
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class PruneResult:
+    """What a prune did, or would do.
+
+    Attributes:
+        entries: The publications that this prune removed, ascending.
+        folders: The locations of the saves that it deleted.
+        skipped: The folders that it left although nothing it keeps needed a removed entry.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    skipped: list[SkippedFolder] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Pruner:
+    """One prune of one root.
+
+    Attributes:
+        store: The root.
+        keep: How many of the latest publications stay, at least 1.
+        keep_every: Also keep the best entry of each step that this divides.
+        progress: Told what is being done, often; it may do nothing.
+    """
+
+    store: Store
+    keep: int
+    keep_every: int | None
+    progress: Callable[[str], None]
+
+    def plan(self) -> PruneResult:
+        """What `run` would remove and leave, with nothing changed."""
+        entries, stay = self._entries_and_kept()
+        doomed = [entry for entry in entries if entry not in stay]
+        result = PruneResult(entries=doomed)
+        for save in self._candidates(doomed, Named(stay), result):
+            obstacle = self.store.may_set_aside(save)
+            self._note(save, obstacle, result)
+        return result
+
+    def run(self) -> PruneResult:
+        """Remove what retention does not keep; each step's reason is in 01 §5.
+
+        Raises:
+            MalformedError: A name in ``pub/`` is not an entry's; nothing was removed, unless it
+                appeared under way.
+            UnknownOutcomeError: Removed entries may come back after a power loss; no folder was
+                touched.
+        """
+        entries, stay = self._entries_and_kept()
+        doomed = [entry for entry in entries if entry not in stay]
+        result = PruneResult()
+        # (The claims of running executions are read here, once there are any: 01 §6.)
+        if doomed:
+            self.progress(f"removing {len(doomed)} entries")
+            names = [entry.name() for entry in doomed]
+            removed = set(self.store.remove(PUB, names))
+            result.entries = [entry for entry in doomed if entry.name() in removed]
+        asides = self._set_aside(doomed, result)
+        asides += self._leftovers(entries)
+        if asides:
+            self._settle(asides, result)
+        return result
+
+    def _entries_and_kept(self) -> tuple[list[Entry], set[Entry]]:
+        entries = parse_all(read_names(self.store))
+        return entries, kept(entries, self.keep, self.keep_every)
+
+    def _candidates(
+        self, doomed: list[Entry], named: Named, result: PruneResult
+    ) -> Iterator[bytes]:
+        for save in dict.fromkeys(entry.path for entry in doomed):
+            if is_protected(save):
+                self._note(save, Left("it is one of the root's own folders", failed=False), result)
+            elif named.overlaps(save):
+                reason = "a publication that stays names it, a part of it, or what it is part of"
+                self._note(save, Left(reason, failed=False), result)
+            else:
+                yield save
+
+    def _set_aside(self, doomed: list[Entry], result: PruneResult) -> list[Aside]:
+        """Take the saves of the removed entries out of sight, if no entry names them now."""
+        if not doomed:
+            return []
+        named = Named(parse_all(read_names(self.store)))
+        asides = []
+        for save in self._candidates(doomed, named, result):
+            self.progress(f"taking {os.fsdecode(save)} out of sight")
+            outcome = self.store.set_aside(save)
+            if isinstance(outcome, Aside):
+                asides.append(outcome)
+            elif isinstance(outcome, Left):
+                self._note(save, outcome, result)
+        return asides
+
+    def _settle(self, asides: list[Aside], result: PruneResult) -> None:
+        """Put back what was published before it was taken aside, and delete the rest.
+
+        A publisher looks at its save after it made its entry, so whatever was published with
+        success was published before the save went aside, and one more listing shows it.
+        """
+        named = Named(parse_all(read_names(self.store)))
+        for done, aside in enumerate(asides):
+            self.progress(f"deleted {done} of {len(asides)} folders")
+            if aside.save and named.overlaps(aside.save) and self.store.put_back(aside):
+                self._note(aside.save, Left("it was published meanwhile", failed=False), result)
+                continue
+            outcome = self.store.delete(aside)
+            shown = aside.save or aside.place
+            self._note(shown, outcome, result)
+
+    def _note(self, save: bytes, outcome: Left | Gone | None, result: PruneResult) -> None:
+        location = os.fsdecode(self.store.location(save))
+        if outcome is None:
+            result.folders.append(location)
+        elif isinstance(outcome, Left):
+            result.skipped.append(SkippedFolder(location, outcome.reason, outcome.failed))
+
+    def _leftovers(self, entries: list[Entry]) -> list[Aside]:
+        """What interrupted prunes left beside saves, wherever saves are or were.
+
+        Looked at: the folders that hold a published save, each execution's folder, and the
+        folders in those that are not published themselves (a framework's own subfolder).
+        """
+        named = {entry.path for entry in entries}
+        folders = {parent(path) for path in named}
+        for attempt in self.store.children(EXEC, b""):
+            own = EXEC + b"/" + attempt
+            inside = (own + b"/" + name for name in self.store.children(own, b""))
+            folders |= {own, *(path for path in inside if path not in named)}
+        return [aside for folder in sorted(folders) for aside in self.store.leftovers(folder)]

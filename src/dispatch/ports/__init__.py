@@ -1,0 +1,1 @@
+"""What the core needs of the outside, as small Protocols owned by their consumers."""

@@ -1,0 +1,35 @@
+"""Time and waiting, so that the core has neither a clock nor a thread of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+class Stop(Protocol):
+    """A request to end, which may come at any moment (`threading.Event` is one)."""
+
+    def is_set(self) -> bool:
+        """Whether it was asked for."""
+        ...
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until it is asked for, at most ``timeout`` seconds; whether it was."""
+        ...
+
+
+class Patience(Protocol):
+    """Calls that may hang for ever, waited for no longer than a limit."""
+
+    def call(self, work: Callable[[], T], time_out: float) -> T:
+        """What ``work`` returns or raises.
+
+        Raises:
+            TimeoutError: ``work`` had not ended after ``time_out`` seconds. It goes on in the
+                background, since nothing can interrupt a hung file system.
+        """
+        ...

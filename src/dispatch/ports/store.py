@@ -1,0 +1,183 @@
+"""What the publication log needs of a store: primitives, and no rule.
+
+Naming, order, retention and completion are above this port, the same for every store. Paths are
+bytes relative to the root, slash-separated, clean, and never empty unless a method says so.
+
+Every method may raise `NotFoundError` (kind ``root-missing``) when the root itself is not there,
+`UnavailableError` when the store did not answer or answered with a fault, and `RefusedError` when
+permission is missing. A method that says nothing else leaves nothing behind when it raises.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dispatch.model.removal import Aside, Gone, Left
+
+
+class NamesStore(Protocol):
+    """Flat folders of names directly under the root (``pub``; later ``runs``)."""
+
+    def names(self, folder: str) -> tuple[list[str], bool]:
+        """List ``folder`` once, in no particular order.
+
+        Returns:
+            The names, and whether this one pass can't have been torn: True only when the folder
+            provably did not change while it was read, or when the store lists one folder in key
+            order. A folder that is not there has no names, and that answer is not torn. Names
+            that are not valid UTF-8 hold lone surrogates (PEP 383), whatever the locale.
+        """
+        ...
+
+    def create(self, folder: str, name: str) -> bool:
+        """Add an empty ``name``, exclusively and durably, making ``folder`` where it is missing.
+
+        Exactly one of any number of concurrent calls with one name returns True.
+
+        Returns:
+            True when this call added it, False when it was there before. Durable either way.
+
+        Raises:
+            UnknownOutcomeError: The name may be there and may not survive a power loss.
+        """
+        ...
+
+    def remove(self, folder: str, names: list[str]) -> list[str]:
+        """Remove ``names`` in the order given, then make their removal durable.
+
+        Durable also when none was there: whoever removed it may not have synced yet.
+
+        Returns:
+            Those that this call removed; a name that was not there is not an error.
+
+        Raises:
+            UnknownOutcomeError: Some are removed and may come back after a power loss.
+        """
+        ...
+
+    def written(self, folder: str, name: str) -> float | None:
+        """When ``name`` was made; None when it is not there.
+
+        In seconds since 1970 by the store's clock, for showing an age: nothing is decided by it.
+        """
+        ...
+
+
+class SavesStore(Protocol):
+    """What executions write: saves, each a folder (or one file) anywhere under the root."""
+
+    def children(self, folder: bytes, prefix: bytes) -> list[bytes]:
+        """The names directly in ``folder`` that start with ``prefix``, whatever they are.
+
+        In no particular order. A folder that is not there, or is no folder, has none.
+        """
+        ...
+
+    def has_save(self, save: bytes) -> bool:
+        """Whether ``save`` exists: a folder, a link to one, or a plain file."""
+        ...
+
+    def read(self, save: bytes, file: bytes, size_max: int) -> bytes | None:
+        """The content of ``file`` in ``save``. Never blocks on a FIFO or a device.
+
+        None when it is absent, is no regular file, or holds more than ``size_max`` bytes.
+        """
+        ...
+
+    def has_file(self, save: bytes, file: bytes) -> bool:
+        """Whether ``file`` in ``save`` exists as a regular file."""
+        ...
+
+    def has_name(self, save: bytes, file: bytes) -> bool:
+        """Whether anything at all is called ``file`` in ``save``."""
+        ...
+
+    def sync_save(self, save: bytes) -> Iterator[bytes]:
+        """Make every file and folder of ``save``, and the names that lead to it, durable.
+
+        Lazy: each path is yielded once it is durable, so that a caller sees progress; all are
+        when the iteration has ended. What vanishes under way is passed over, and links within
+        the save are not followed.
+
+        Raises:
+            UnknownOutcomeError: A part of it may not survive a power loss.
+        """
+        ...
+
+
+class RemovalStore(Protocol):
+    """Taking saves away, so that a half-deleted one never looks complete."""
+
+    def set_aside(self, save: bytes) -> Aside | Left | Gone:
+        """Take ``save`` out of sight under a name that says what it was, durably.
+
+        A save that is reached through a symbolic link at any element, or that has another file
+        system mounted in it, is left by rule. Where the store can't rename it stays visible.
+        """
+        ...
+
+    def may_set_aside(self, save: bytes) -> Left | Gone | None:
+        """What would keep `set_aside` from taking ``save``, without touching it; None: nothing."""
+        ...
+
+    def put_back(self, aside: Aside) -> bool:
+        """Give the save its own name again, durably. False when it is no longer aside."""
+        ...
+
+    def delete(self, aside: Aside) -> Left | Gone | None:
+        """Delete the save for good: first beyond the reach of `put_back`, then its files.
+
+        Returns:
+            None when this call deleted it, `Gone` when another did, `Left` when a part of it
+            could not be deleted; what is left then is found by `leftovers`.
+        """
+        ...
+
+    def leftovers(self, folder: bytes) -> list[Aside]:
+        """What interrupted removals left directly in ``folder`` (empty path: the root).
+
+        One with an empty ``save`` was on its way to deletion; the others may be put back.
+        """
+        ...
+
+
+class Root(Protocol):
+    """The root itself."""
+
+    def check(self) -> None:
+        """Make sure that the root is there and is the one that was opened.
+
+        Raises:
+            NotFoundError: It is gone.
+            UnavailableError: Kind ``root-replaced``: another file system was mounted there, or
+                the folder was replaced.
+        """
+        ...
+
+    def location(self, path: bytes) -> bytes:
+        """Where ``path`` is for a person or a program: an absolute path, or a URL.
+
+        An empty path is the root itself.
+        """
+        ...
+
+    def relative(self, location: bytes) -> bytes:
+        """The path of ``location`` relative to the root, by its spelling.
+
+        It is what follows the first of its lexical ancestors that is the root's own directory.
+
+        Raises:
+            InvalidInputError: ``location`` is not below the root.
+        """
+        ...
+
+
+class PublishingStore(NamesStore, SavesStore, Root, Protocol):
+    """What publishing needs."""
+
+
+class Store(PublishingStore, RemovalStore, Protocol):
+    """A checkpoint root in some store."""
