@@ -1,0 +1,1 @@
+"""The programs: the only place that reads the environment and prints."""

@@ -1,0 +1,74 @@
+"""`publish retract`: taking back a mistake."""
+
+from __future__ import annotations
+
+import os
+
+from dispatch.checkpoint.entry import parse_entry_name
+from dispatch.cli import exitcodes
+from dispatch.cli.publish import wiring
+from dispatch.errors import InvalidInputError, MalformedError, NotFoundError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dispatch.checkpoint.entry import Entry
+    from dispatch.checkpoint.log import Log
+    from dispatch.cli.publish.arguments import Arguments
+    from dispatch.cli.publish.output import Output
+
+_STDIN = 0
+_ANSWER_BYTES_MAX = 1024
+
+
+def run(arguments: Arguments, output: Output) -> int:
+    """Remove one entry, after asking."""
+    name = os.fsdecode(arguments.operands[0])
+    try:
+        entry = parse_entry_name(name)
+    except MalformedError as error:
+        message = f"{name!r} is not an entry's name"
+        hint = "`publish log -json` shows the names; anything else in pub/ is moved away by hand."
+        raise InvalidInputError(message, hint=hint) from error
+    log = wiring.open_log(arguments)
+    entries = log.entries()
+    if entry not in entries:
+        message = f"{name!r} is not published"
+        raise NotFoundError(message, kind="entry-missing", hint="`publish log` lists them.")
+    before = entries[-1]
+    entries.remove(entry)
+    after = entries[-1] if entries else None
+    output.say(f"step {entry.step} of epoch {entry.epoch}: {log.location(entry)}")
+    output.say(f"resolve answers now:        {_show(log, before)}")
+    output.say(f"resolve would then answer:  {_show(log, after)}")
+    if not arguments.has("yes") and not _confirmed(output):
+        output.say("nothing was retracted", "error")
+        return exitcodes.FAILED
+    log.retract(entry)
+    after = log.resolve()
+    output.say(f"retracted; resolve answers: {_show(log, after)}")
+    if output.is_json:
+        output.document(
+            {
+                "retracted": wiring.document_of(log, entry),
+                "before": wiring.document_of(log, before),
+                "after": None if after is None else wiring.document_of(log, after),
+            }
+        )
+    return exitcodes.OK
+
+
+def _show(log: Log, entry: Entry | None) -> str:
+    return "nothing (training would start from scratch)" if entry is None else log.location(entry)
+
+
+def _confirmed(output: Output) -> bool:
+    """Whether a person at a terminal says yes.
+
+    Raises:
+        InvalidInputError: There is no terminal to ask on.
+    """
+    if not os.isatty(_STDIN):
+        message = "there is no terminal to ask on"
+        raise InvalidInputError(message, hint="Give -yes when you are sure.")
+    output.say("retract it? Type yes:")
+    return os.read(_STDIN, _ANSWER_BYTES_MAX).strip().lower() in {b"y", b"yes"}

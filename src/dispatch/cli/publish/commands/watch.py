@@ -1,0 +1,117 @@
+"""`publish watch`: each save, once it is complete."""
+
+from __future__ import annotations
+
+import os
+
+from dispatch.checkpoint.completion import parse_framework
+from dispatch.checkpoint.entry import PATH_BYTES_MAX, Entry, why_invalid
+from dispatch.checkpoint.publishing import refuse_unpublishable
+from dispatch.checkpoint.watch import Watcher
+from dispatch.cli import exitcodes
+from dispatch.cli.publish import environment, wiring
+from dispatch.cli.publish.stopping import SignalStop
+from dispatch.errors import DispatchError, InvalidInputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dispatch.checkpoint.completion import Framework
+    from dispatch.checkpoint.log import Log
+    from dispatch.cli.publish.arguments import Arguments
+    from dispatch.cli.publish.output import Output
+
+_STEP_DIGITS_ENOUGH = 12  # a step a millisecond for thirty years
+_POLL_MS_MAX = 2**31 - 1  # what poll(2) can wait: 24 days
+
+
+def run(arguments: Arguments, output: Output) -> int:
+    """Publish what is complete until a signal, an error, or ``-once`` ends it."""
+    stop = SignalStop()
+    attempt = environment.attempt(arguments)
+    epoch = environment.epoch(arguments)
+    framework = parse_framework(arguments.text("framework") or "")
+    interval = min(arguments.seconds("interval"), _POLL_MS_MAX / 1000)
+    time_out = arguments.seconds("timeout")
+    log = wiring.open_log(arguments)
+    own = b"exec/" + attempt
+    saves = _saves(log, own, arguments, output)
+    _check_room(framework, saves, output)
+
+    def published(entry: Entry) -> None:
+        wiring.say_published(log, entry, output)
+
+    def disappeared(entry: Entry) -> None:
+        message = (
+            f"published save is gone: {log.location(entry)}. Did the trainer delete it "
+            "(save_total_limit is set?)? Leave that to `publish prune`"
+        )
+        fields = {"event": "disappeared", **wiring.document_of(log, entry)}
+        output.say(message, "warning", fields)
+
+    watcher = Watcher(
+        log=log,
+        framework=framework,
+        saves=saves,
+        epoch=epoch,
+        interval=interval,
+        time_out=time_out,
+        published=published,
+        disappeared=disappeared,
+        sync=arguments.has("sync"),
+    )
+    _say_if_overtaken(log, epoch, time_out, output)
+    if arguments.has("once"):
+        entries = watcher.scan()
+        if output.is_json:
+            output.document([wiring.document_of(log, entry) for entry in entries])
+    else:
+        watcher.watch(stop)
+    return exitcodes.OK
+
+
+def _saves(log: Log, own: bytes, arguments: Arguments, output: Output) -> bytes:
+    given = arguments.path("saves")
+    if given is None:
+        return own
+    location = os.path.join(environment.working_directory(), given)
+    saves = log.relative(location)
+    if saves != own and not saves.startswith(own + b"/"):
+        message = (
+            f"{os.fsdecode(location)} is not inside this execution's own folder "
+            f"{os.fsdecode(own)}: another execution may write there too"
+        )
+        output.say(message, "warning")
+    return saves
+
+
+def _check_room(framework: Framework, saves: bytes, output: Output) -> None:
+    """Say as early as it can be known that saves will not fit an entry's name.
+
+    Raises:
+        InvalidInputError: No save in this folder could ever be published.
+    """
+    refuse_unpublishable(saves)
+    reason = "" if len(saves) > PATH_BYTES_MAX else why_invalid(saves)
+    if reason:
+        message = f"the folder of the saves, {os.fsdecode(saves)!r}, {reason}"
+        raise InvalidInputError(message)
+    digits = framework.room_for_steps(saves, PATH_BYTES_MAX)
+    if digits >= _STEP_DIGITS_ENOUGH:
+        return
+    pattern = os.fsdecode(saves + b"/" + framework.prefix) + "<step>"
+    message = (
+        f"saves named {pattern!r} leave room for {digits} digits of the step: "
+        f"at most {PATH_BYTES_MAX} bytes of path fit an entry's name"
+    )
+    if not digits:
+        raise InvalidInputError(message, hint="Use a shorter attempt token or folder.")
+    output.say(message, "warning")
+
+
+def _say_if_overtaken(log: Log, epoch: int, time_out: float, output: Output) -> None:
+    try:
+        latest = log.patience.call(log.resolve, time_out)
+    except (DispatchError, TimeoutError) as error:
+        wiring.warn_unreadable(error, output)
+    else:
+        wiring.say_if_overtaken(latest, epoch, output)

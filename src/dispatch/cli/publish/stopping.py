@@ -1,0 +1,47 @@
+"""Turning SIGTERM and SIGINT into a request to stop, at any moment and any number of times."""
+
+from __future__ import annotations
+
+import os
+import select
+
+from dispatch.cli.publish import start
+
+
+class SignalStop:
+    """`dispatch.ports.clock.Stop`, set by the signals that end a program.
+
+    A pipe rather than `threading.Event`: a handler runs between two instructions of the thread
+    that waits, which may hold the event's lock.
+    """
+
+    __slots__ = ("_is_set", "_reader", "_writer")
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        start.handle(self._handle)
+        if start.received:  # between the program's first line and this one
+            self.set()
+
+    def set(self) -> None:
+        """Ask for the stop."""
+        self._is_set = True
+        try:
+            os.write(self._writer, b".")
+        except BlockingIOError:
+            pass  # the pipe is full of earlier requests
+
+    def is_set(self) -> bool:
+        """Whether the stop was asked for."""
+        return self._is_set
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the stop, at most ``timeout`` seconds; whether it was asked for."""
+        poll = select.poll()
+        poll.register(self._reader, select.POLLIN)
+        poll.poll(timeout * 1000)
+        return self._is_set
+
+    def _handle(self, _number: int, _frame: object) -> None:
+        self.set()
