@@ -26,6 +26,7 @@ PASSES_MAX = 10  # 01 §3: after ten it is an error
 PUB = "pub"
 _FIRST_DASH, _SECOND_DASH, _STEP = 20, 41, 21
 _DIGIT_COLUMNS = (*range(_FIRST_DASH), *range(_STEP, _SECOND_DASH))
+_BODY_LENGTH_MAX = 213  # of 133 bytes, the longest path: a store need not have NAME_MAX
 _CHUNK = 4096  # names checked together: their bytes stay within a core's cache
 _PUB_AT_START = b"\0" + PUB.encode()
 
@@ -95,7 +96,7 @@ def _surely_valid(names: list[str]) -> bool:
     length, count = len(names[0]), len(names)
     body_length = length - HEADER_LENGTH
     text = "".join(names)
-    if body_length < 1 or not text.isascii():
+    if not 1 <= body_length <= _BODY_LENGTH_MAX or not text.isascii():
         return False
     if text[_FIRST_DASH::length] != "-" * count or text[_SECOND_DASH::length] != "-" * count:
         return False

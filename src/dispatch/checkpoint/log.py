@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dispatch.checkpoint.prune import PruneResult
-    from dispatch.ports.clock import Patience
     from dispatch.ports.store import Store
+    from dispatch.ports.waiting import Patience
 
     Path = str | bytes | os.PathLike[str]
 

@@ -11,8 +11,8 @@ from dispatch.errors import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dispatch.ports.clock import Patience
     from dispatch.ports.store import PublishingStore
+    from dispatch.ports.waiting import Patience
 
 T = TypeVar("T")
 

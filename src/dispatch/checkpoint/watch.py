@@ -9,14 +9,14 @@ from dispatch.checkpoint.entry import Entry
 from dispatch.checkpoint.listing import PUB
 from dispatch.checkpoint.patient import PatientStore
 from dispatch.checkpoint.publishing import publish_entry
-from dispatch.errors import NotFoundError
+from dispatch.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dispatch.checkpoint.completion import Framework
     from dispatch.checkpoint.log import Log, Path
-    from dispatch.ports.clock import Stop
+    from dispatch.ports.waiting import Stop
 
 
 def _tell_nobody(_: Entry) -> None:
@@ -42,6 +42,9 @@ class Watcher:
         disappeared: Called once with each published save that is gone while its entry stays
             (a rotation by the framework, say).
         sync: Make each save's own files durable before it is published.
+
+    Raises:
+        InvalidInputError: ``saves`` is the root itself, or a location that is not below it.
     """
 
     log: Log
@@ -59,6 +62,11 @@ class Watcher:
 
     def __post_init__(self) -> None:
         self._folder = self.log.relative(self.saves)
+        if self._folder in {b"", b"."}:
+            raise InvalidInputError(
+                "the folder of the saves is the root itself",
+                hint="Each execution has its own: see Log.exec_dir.",
+            )
         self._store = PatientStore(self.log.store, self.log.patience, self.time_out)
 
     def scan(self) -> list[Entry]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ThreadPatience:
-    """`dispatch.ports.clock.Patience` by one worker thread, started at the first call.
+    """`dispatch.ports.waiting.Patience` by one worker thread, started at the first call.
 
     A call that outlives its limit keeps its thread: nothing can interrupt a hung file system.
     The thread ends when the call does, its answer is dropped, and the next call gets a new one.
@@ -25,7 +25,7 @@ class ThreadPatience:
         self._requests: SimpleQueue[Callable[[], None] | None] | None = None
 
     def call(self, work: Callable[[], T], time_out: float) -> T:
-        """See `dispatch.ports.clock.Patience`."""
+        """See `dispatch.ports.waiting.Patience`."""
         from queue import Empty, SimpleQueue
 
         outcomes: SimpleQueue[Callable[[], T]] = SimpleQueue()

@@ -12,8 +12,6 @@ TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
     from dispatch.cli.publish.arguments import Arguments
 
-_HINT = "The scheduler's adapter sets it; by hand, use -{flag}."
-
 
 def attempt(arguments: Arguments) -> bytes:
     """This execution's token, from ``-attempt`` or ``DISPATCH_ATTEMPT``.
@@ -21,7 +19,18 @@ def attempt(arguments: Arguments) -> bytes:
     Raises:
         InvalidInputError: It is missing or malformed.
     """
-    return parse_attempt(_value(arguments, "attempt"))
+    return parse_attempt(_required(arguments, "attempt"), _shown(arguments, "attempt"))
+
+
+def refuse_malformed_attempt(arguments: Arguments) -> None:
+    """Refuse a token that is there and malformed, where none is needed.
+
+    Raises:
+        InvalidInputError: It is malformed.
+    """
+    text = _value(arguments, "attempt")
+    if text is not None:
+        parse_attempt(text, _shown(arguments, "attempt"))
 
 
 def epoch(arguments: Arguments) -> int:
@@ -30,8 +39,7 @@ def epoch(arguments: Arguments) -> int:
     Raises:
         InvalidInputError: It is missing or malformed.
     """
-    text = _value(arguments, "epoch")
-    return parse_number("-epoch" if arguments.text("epoch") is not None else "DISPATCH_EPOCH", text)
+    return _parse_epoch(arguments, _required(arguments, "epoch"))
 
 
 def epoch_if_any(arguments: Arguments) -> int | None:
@@ -40,9 +48,8 @@ def epoch_if_any(arguments: Arguments) -> int | None:
     Raises:
         InvalidInputError: It is there and malformed.
     """
-    if arguments.text("epoch") is None and "DISPATCH_EPOCH" not in os.environ:
-        return None
-    return epoch(arguments)
+    text = _value(arguments, "epoch")
+    return None if text is None else _parse_epoch(arguments, text)
 
 
 def working_directory() -> bytes:
@@ -64,11 +71,27 @@ def working_directory() -> bytes:
     return spelled if is_right and spelled.startswith(b"/") else here
 
 
-def _value(arguments: Arguments, name: str) -> str:
+def _parse_epoch(arguments: Arguments, text: str) -> int:
+    return parse_number(_shown(arguments, "epoch"), text)
+
+
+def _value(arguments: Arguments, name: str) -> str | None:
     given = arguments.text(name)
-    variable = f"DISPATCH_{name.upper()}"
-    text = os.environ.get(variable) if given is None else given
+    return os.environ.get(_variable(name)) if given is None else given
+
+
+def _required(arguments: Arguments, name: str) -> str:
+    text = _value(arguments, name)
     if text is None:
-        message = f"{variable} is not set"
-        raise InvalidInputError(message, hint=_HINT.format(flag=name))
+        hint = f"The scheduler's adapter sets it; by hand, use -{name}."
+        raise InvalidInputError(f"{_variable(name)} is not set", hint=hint)
     return text
+
+
+def _shown(arguments: Arguments, name: str) -> str:
+    """Where the value came from, for a message."""
+    return _variable(name) if arguments.text(name) is None else f"-{name}"
+
+
+def _variable(name: str) -> str:
+    return f"DISPATCH_{name.upper()}"

@@ -9,7 +9,7 @@ from dispatch.cli.publish import start
 
 
 class SignalStop:
-    """`dispatch.ports.clock.Stop`, set by the signals that end a program.
+    """`dispatch.ports.waiting.Stop`, set by the signals that end a program.
 
     A pipe rather than `threading.Event`: a handler runs between two instructions of the thread
     that waits, which may hold the event's lock.

@@ -20,9 +20,11 @@ def run(arguments: Arguments, output: Output) -> int:
     keep_every = arguments.count("keep-every")
     is_dry = arguments.has("dry-run")
     log = wiring.open_log(arguments)
+    if epoch is not None:
+        with Progress("listing publications"):
+            latest = log.resolve()
+        wiring.say_if_overtaken(latest, epoch, output)
     with Progress("listing publications") as shown:
-        if epoch is not None:
-            wiring.say_if_overtaken(log.resolve(), epoch, output)
         result = log.prune(keep, keep_every, dry_run=is_dry, progress=shown.say)
     for folder in result.skipped:
         left = "would leave" if is_dry else "left"

@@ -22,6 +22,7 @@ def run(arguments: Arguments, output: Output) -> int:
     if not spelled:
         message = "SAVE is empty"
         raise InvalidInputError(message)
+    environment.refuse_malformed_attempt(arguments)
     epoch = environment.epoch(arguments)
     step = parse_step(os.fsdecode(step_text))
     log = wiring.open_log(arguments)

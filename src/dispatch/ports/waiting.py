@@ -1,4 +1,4 @@
-"""Time and waiting, so that the core has neither a clock nor a thread of its own."""
+"""Waiting, so that the core has neither a clock nor a thread of its own."""
 
 from __future__ import annotations
 
