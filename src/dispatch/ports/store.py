@@ -27,8 +27,8 @@ class NamesStore(Protocol):
         Returns:
             The names, and whether this one pass can't have been torn: True only when the folder
             provably did not change while it was read, or when the store lists one folder in key
-            order. A folder that is not there has no names, and that answer is not torn. Names
-            that are not valid UTF-8 hold lone surrogates (PEP 383), whatever the locale.
+            order. A folder that is not there has no names, and that answer is not torn.
+            Names are decoded as `os.fsdecode` does.
         """
         ...
 

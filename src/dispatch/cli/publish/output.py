@@ -82,8 +82,21 @@ class Output:
             line = _encode({"level": level, "message": message, **(fields or {})})
         else:
             mark = "" if level == "info" else f"{level}: "
-            line = f"publish: {mark}{message}".translate(_ESCAPES).encode(errors="surrogateescape")
+            line = raw(f"publish: {mark}{message}".translate(_ESCAPES))
         write_stderr(line + b"\n")
+
+
+def raw(text: str) -> bytes:
+    """``text`` as bytes, any path in it as the bytes that it has on disk, whatever the locale."""
+    try:
+        return os.fsencode(text)
+    except UnicodeEncodeError:  # a path never fails; an argument repeated in a message may
+        return text.encode("ascii", "backslashreplace")
+
+
+def json_text(path: str | bytes) -> str:
+    """A path for a JSON document: UTF-8, any other byte as a lone surrogate (PEP 383)."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
 
 
 def write_stderr(content: bytes) -> None:

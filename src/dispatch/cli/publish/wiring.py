@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dispatch.checkpoint.opening import open_store
+from dispatch.cli.publish.output import json_text
 from dispatch.errors import DispatchError
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
@@ -32,7 +33,7 @@ def document_of(log: Log, entry: Entry) -> dict[str, Json]:
         "entry": entry.name(),
         "epoch": entry.epoch,
         "step": entry.step,
-        "save": log.location(entry),
+        "save": json_text(log.location(entry)),
     }
 
 

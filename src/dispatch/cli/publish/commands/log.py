@@ -7,6 +7,7 @@ import time
 from dispatch.checkpoint.listing import PUB
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import wiring
+from dispatch.cli.publish.output import raw
 from dispatch.cli.publish.progress import Progress
 from dispatch.errors import InvalidInputError
 from dispatch.model.epoch import Epoch
@@ -51,7 +52,7 @@ def run(arguments: Arguments, output: Output) -> int:
             (_epoch(e), str(e.step), _show_age(written, now), mark, e.save)
             for e, written, mark in zip(entries, ages, marks, strict=True)
         ]
-        output.answer(_table(rows).encode(errors="surrogateescape"))
+        output.answer(raw(_table(rows)))
     return exitcodes.OK
 
 

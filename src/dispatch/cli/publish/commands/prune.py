@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import environment, wiring
+from dispatch.cli.publish.output import json_text, raw
 from dispatch.cli.publish.progress import Progress
 
 TYPE_CHECKING = False
@@ -30,7 +31,7 @@ def run(arguments: Arguments, output: Output) -> int:
         left = "would leave" if is_dry else "left"
         level = "error" if folder.failed else "info"
         message = f"{left} {folder.location}: {folder.reason}"
-        fields = {"event": "left", "folder": folder.location, "reason": folder.reason}
+        fields = {"event": "left", "folder": json_text(folder.location), "reason": folder.reason}
         output.say(message, level, fields)
     _answer(result, arguments, output)
     return exitcodes.FAILED if any(folder.failed for folder in result.skipped) else exitcodes.OK
@@ -42,9 +43,9 @@ def _answer(result: PruneResult, arguments: Arguments, output: Output) -> None:
             {
                 "dry_run": arguments.has("dry-run"),
                 "entries": [entry.name() for entry in result.entries],
-                "folders": list(result.folders),
+                "folders": [json_text(location) for location in result.folders],
                 "skipped": [
-                    {"folder": s.location, "reason": s.reason, "failed": s.failed}
+                    {"folder": json_text(s.location), "reason": s.reason, "failed": s.failed}
                     for s in result.skipped
                 ],
             }
@@ -52,4 +53,4 @@ def _answer(result: PruneResult, arguments: Arguments, output: Output) -> None:
     elif arguments.has("v") or arguments.has("dry-run"):
         lines = [f"entry {entry.name()}\n" for entry in result.entries]
         lines += [f"folder {location}\n" for location in result.folders]
-        output.answer("".join(lines).encode(errors="surrogateescape"))
+        output.answer(raw("".join(lines)))

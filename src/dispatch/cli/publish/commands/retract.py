@@ -7,6 +7,7 @@ import os
 from dispatch.checkpoint.entry import parse_entry_name
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import wiring
+from dispatch.cli.publish.progress import Progress
 from dispatch.errors import InvalidInputError, MalformedError, NotFoundError
 
 TYPE_CHECKING = False
@@ -30,7 +31,8 @@ def run(arguments: Arguments, output: Output) -> int:
         hint = "`publish log -json` shows the names; anything else in pub/ is moved away by hand."
         raise InvalidInputError(message, hint=hint) from error
     log = wiring.open_log(arguments)
-    entries = log.entries()
+    with Progress("listing publications"):
+        entries = log.entries()
     if entry not in entries:
         message = f"{name!r} is not published"
         raise NotFoundError(message, kind="entry-missing", hint="`publish log` lists them.")
