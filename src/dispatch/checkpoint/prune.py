@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dispatch.checkpoint.listing import PUB, parse_all, read_names
 from dispatch.checkpoint.retention import EXEC, Named, is_protected, kept, parent
+from dispatch.errors import DispatchError
 from dispatch.model.removal import Aside, Gone, Left
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from dispatch.checkpoint.entry import Entry
     from dispatch.ports.store import Store
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,9 @@ class Pruner:
             removed = set(self.store.remove(PUB, names))
             result.entries = [entry for entry in doomed if entry.name() in removed]
         asides = self._set_aside(doomed, result)
-        asides += self._leftovers(entries)
+        asides += self._leftovers(entries, result)
         if asides:
-            self._settle(asides, result)
+            self._settle(list(dict.fromkeys(asides)), result)  # our own are among the leftovers
         return result
 
     def _entries_and_kept(self) -> tuple[list[Entry], set[Entry]]:
@@ -161,16 +164,34 @@ class Pruner:
         elif isinstance(outcome, Left):
             result.skipped.append(SkippedFolder(location, outcome.reason, outcome.failed))
 
-    def _leftovers(self, entries: list[Entry]) -> list[Aside]:
+    def _leftovers(self, entries: list[Entry], result: PruneResult) -> list[Aside]:
         """What interrupted prunes left beside saves, wherever saves are or were.
 
-        Looked at: the folders that hold a published save, each execution's folder, and the
-        folders in those that are not published themselves (a framework's own subfolder).
+        Looked at: the root and ``exec``, the folders that hold a published save, each
+        execution's folder, and the folders in those that are not published themselves (a
+        framework's own subfolder).
         """
         named = {entry.path for entry in entries}
-        folders = {parent(path) for path in named}
-        for attempt in self.store.children(EXEC, b""):
-            own = EXEC + b"/" + attempt
-            inside = (own + b"/" + name for name in self.store.children(own, b""))
-            folders |= {own, *(path for path in inside if path not in named)}
-        return [aside for folder in sorted(folders) for aside in self.store.leftovers(folder)]
+        folders = {b"", EXEC, *map(parent, named)}
+        for own in self._inside(EXEC, result):
+            folders |= {own, *(path for path in self._inside(own, result) if path not in named)}
+        return [
+            aside
+            for folder in sorted(folders)
+            for aside in self._look(folder, self.store.leftovers, result)
+        ]
+
+    def _inside(self, folder: bytes, result: PruneResult) -> list[bytes]:
+        names = self._look(folder, lambda path: self.store.children(path, b""), result)
+        return [folder + b"/" + name for name in names]
+
+    def _look(
+        self, folder: bytes, look: Callable[[bytes], list[T]], result: PruneResult
+    ) -> list[T]:
+        """What ``look`` finds in ``folder``, or nothing: others' folders may be closed to us."""
+        try:
+            return look(folder)
+        except DispatchError as error:
+            reason = f"it was not searched for what interrupted prunes left: {error}"
+            self._note(folder, Left(reason, failed=False), result)
+            return []

@@ -55,11 +55,15 @@ def refuse_unpublishable(path: bytes) -> None:
     """Refuse the paths that parse, since the format allows them, but are not to be published.
 
     Raises:
-        InvalidInputError: It is ``runs``, is inside it, or holds a newline (01 §2).
+        InvalidInputError: It is ``runs`` or inside it, holds a newline (01 §2), or has an
+            element that a prune gave a save on its way out.
     """
     shown = os.fsdecode(path)
     if path == b"runs" or path.startswith(b"runs/"):
         message = f"save {shown!r} is in runs/, which holds claims"
+        raise InvalidInputError(message)
+    if path.startswith(b".pruned-") or b"/.pruned-" in path:
+        message = f"save {shown!r} is being removed by a prune"
         raise InvalidInputError(message)
     if b"\n" in path:
         message = f"save {shown!r} holds a newline, so a shell could not take it back"

@@ -112,7 +112,7 @@ class RemovalStore(Protocol):
     """Taking saves away, so that a half-deleted one never looks complete."""
 
     def set_aside(self, save: bytes) -> Aside | Left | Gone:
-        """Take ``save`` out of sight under a name that says what it was, durably.
+        """Take ``save`` out of sight under a name that says what it was, durably with `delete`.
 
         A save that is reached through a symbolic link at any element, or that has another file
         system mounted in it, is left by rule. Where the store can't rename it stays visible.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from dispatch.adapters.posix.root import PosixRoot
 from dispatch.adapters.posix.translation import translate
@@ -118,11 +119,13 @@ class PosixNames(PosixRoot):
         """Tell "nothing there" from a root that is gone, and from a link to something gone."""
         self.check()
         try:
-            self._filesystem.stat(folder, self._handle, follow=False)
+            status = self._filesystem.stat(folder, self._handle, follow=False)
         except FileNotFoundError:
             return
         except OSError as error:
             raise translate(error, f"looking at {self._show(folder)}") from error
+        if not stat.S_ISLNK(status.st_mode):
+            return  # somebody made it since: there was nothing a moment ago
         raise UnavailableError(
             f"{self._show(folder)} is a link to something that is not there",
             hint="What it leads to may not be mounted here.",

@@ -1,10 +1,10 @@
 """Taking saves away: never through a link, never into another mount, never half in sight.
 
-A save goes in two renames. The first, to ``.pruned-<random>.<its name>``, takes it out of sight
-and is made durable before anything is deleted; from there it can be put back. The second, to
-``.pruned-<random>``, is the point of no return: only one process can make it, so nothing that
-was put back is ever being deleted. A removal that is interrupted leaves one of the two names,
-from which the next prune goes on.
+A save goes in two renames, both made durable before anything is deleted. The first, to
+``.pruned-<random>.<its name>``, takes it out of sight; from there it can be put back. The second,
+to ``.pruned-<random>``, is the point of no return: only one process can make it, so nothing that
+was put back is ever being deleted, and nothing half-deleted is ever put back. A removal that is
+interrupted leaves one of the two names, from which the next prune goes on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from dispatch.adapters.posix.root import ABSENT
-from dispatch.adapters.posix.translation import describe, translate
+from dispatch.adapters.posix.translation import describe, translate, unsynced
 from dispatch.model.removal import Aside, Gone, Left
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ class PosixRemoval:
             if obstacle is not None:
                 return obstacle
             self._filesystem.rename(name, hidden, parent)
-            self._filesystem.fsync(parent)
         except FileNotFoundError:
             return Gone()
         except OSError as error:
@@ -68,17 +67,20 @@ class PosixRemoval:
         return Aside(save, folder + b"/" + hidden if folder else hidden)
 
     def put_back(self, aside: Aside) -> bool:
-        parent = self._open_parent(aside.save)
-        if not isinstance(parent, int):
-            return False
         name, hidden = _name(aside.save), _name(aside.place)
         fs = self._filesystem
         what = f"putting {os.fsdecode(aside.place)} back"
         try:
+            parent = self._reach_parent(aside.save)
+        except OSError as error:
+            raise translate(error, what) from error
+        if not isinstance(parent, int):
+            return False
+        try:
             if _exists(fs, name, parent):
                 return False  # it was written anew, and that is what the entry names now
             fs.rename(hidden, name, parent)
-            fs.fsync(parent)
+            self._sync(parent, aside.save)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -100,6 +102,9 @@ class PosixRemoval:
                 name = doomed
             elif not _exists(fs, name, parent):
                 return Gone()
+            # Also when it had that name: whoever renamed it may have died before the sync. Else
+            # a power loss could leave it half deleted in sight, or where it may be put back.
+            fs.fsync(parent)
             return _Deletion(fs).remove(name, parent)
         except FileNotFoundError:
             return Gone()
@@ -109,27 +114,40 @@ class PosixRemoval:
             fs.close(parent)
 
     def leftovers(self, folder: bytes) -> list[Aside]:
-        handle = self._open_parent(folder + b"/" if folder else b"")
+        what = f"looking for leftovers in {os.fsdecode(folder)!r}"
+        try:
+            handle = self._reach_parent(folder + b"/" if folder else b"")
+        except OSError as error:
+            raise translate(error, what) from error
         if not isinstance(handle, int):
             return []
         try:
             names = [os.fsencode(name) for name in self._filesystem.listdir(handle)]
             found = sorted(name for name in names if name.startswith(_PREFIX))
-            if found:
-                # Another prune may have renamed one and not synced it yet: nothing may be
-                # deleted that could still come back under its own name.
-                self._filesystem.fsync(handle)
         except OSError as error:
-            raise translate(error, f"looking for leftovers in {os.fsdecode(folder)!r}") from error
+            raise translate(error, what) from error
         finally:
             self._filesystem.close(handle)
         start = folder + b"/" if folder else b""
         return [_leftover(start, name) for name in found]
 
+    def _sync(self, parent: int, save: bytes) -> None:
+        try:
+            self._filesystem.fsync(parent)
+        except OSError as error:
+            raise unsynced(error, f"the folder of {os.fsdecode(save)}") from error
+
     def _fresh_name(self) -> bytes:
         return _PREFIX + self._token().hex().encode()
 
     def _open_parent(self, path: bytes) -> int | Left | Gone:
+        """The folder that holds ``path``; `Left` also when it can't be opened."""
+        try:
+            return self._reach_parent(path)
+        except OSError as error:
+            return _failed(error, "opening its folder")
+
+    def _reach_parent(self, path: bytes) -> int | Left | Gone:
         """The folder that holds ``path``, reached without following any link."""
         fs = self._filesystem
         elements = path.split(b"/")[:-1]
@@ -138,13 +156,13 @@ class PosixRemoval:
             try:
                 inner = fs.open_dir(element, handle, follow=False)
             except OSError as error:
-                try:
-                    if _is_link(fs, element, handle):
-                        return _through_link(b"/".join(elements[: depth + 1]))
-                finally:
-                    fs.close(handle)
-                return Gone() if error.errno in ABSENT else _failed(error, "opening its folder")
-            fs.close(handle)
+                if _is_link(fs, element, handle):
+                    return _through_link(b"/".join(elements[: depth + 1]))
+                if error.errno in ABSENT:
+                    return Gone()
+                raise
+            finally:
+                fs.close(handle)
             handle = inner
         return handle
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def sync_tree(fs: Filesystem, root: int, save: bytes) -> Iterator[bytes]:
     """See `dispatch.ports.store.SavesStore.sync_save`: files, then folders, then those above."""
-    folders = [save]
+    folders: list[bytes] = []
     pending = [save]
     while pending:
         path = pending.pop()

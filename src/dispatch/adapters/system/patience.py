@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
+_WAIT_S_MAX = 1e9  # thirty years; a lock's time-out overflows at 292
+
+
 class ThreadPatience:
     """`dispatch.ports.waiting.Patience` by one worker thread, started at the first call.
 
@@ -50,7 +53,7 @@ class ThreadPatience:
             self._requests = _start_worker()
         self._requests.put(request)
         try:
-            outcome = outcomes.get(timeout=time_out)
+            outcome = outcomes.get(timeout=min(time_out, _WAIT_S_MAX))
         except Empty:
             self._requests.put(None)
             self._requests = None

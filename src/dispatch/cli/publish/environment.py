@@ -52,12 +52,21 @@ def epoch_if_any(arguments: Arguments) -> int | None:
     return None if text is None else _parse_epoch(arguments, text)
 
 
-def working_directory() -> bytes:
-    """The working directory as the shell spells it, links and all, when that is right.
+def absolute(path: bytes) -> bytes:
+    """``path`` from ``/`` on, links as they are spelled; ``..`` goes, unless after a link.
 
     Raises:
-        InvalidInputError: It was removed.
+        InvalidInputError: It is relative, and the working directory was removed.
     """
+    spelled = path if path.startswith(b"/") else os.path.join(_working_directory(), path)
+    if b".." not in spelled.split(b"/"):
+        return spelled
+    clean = os.path.normpath(spelled)
+    return clean if os.path.realpath(clean) == os.path.realpath(spelled) else spelled
+
+
+def _working_directory() -> bytes:
+    """The working directory as the shell spells it, links and all, when that is right."""
     try:
         here = os.getcwdb()
     except OSError as error:

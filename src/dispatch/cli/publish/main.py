@@ -26,12 +26,13 @@ REPORT = "Please report it with the output of the same command and -debug."
 
 def run(arguments: list[bytes]) -> int:
     """Run `publish` with ``arguments`` (without the program's name); its exit status."""
-    output = Output(is_json=not _JSON.isdisjoint(arguments))
+    flags = arguments[: arguments.index(b"--")] if b"--" in arguments else arguments
+    output = Output(is_json=not _JSON.isdisjoint(flags))
     doing = "reading the command line"
     try:
         command, rest = _command(arguments)
-        if command is None or not _HELP.isdisjoint(rest):
-            return _explain(command, arguments, output)
+        if command is None or not _HELP.isdisjoint(flags):
+            return _explain(command, rest, output)
         doing = f"running {command.name}"
         if command.name != "watch":
             start.die_of_signals()
@@ -44,8 +45,8 @@ def run(arguments: list[bytes]) -> int:
         output.say(f"the answer could not be written to stdout: {error}", "error")
         return exitcodes.FAILED
     except BaseException as error:  # noqa: BLE001 - no traceback ever reaches a user
-        if not _DEBUG.isdisjoint(arguments):
-            _show_traceback()
+        if not _DEBUG.isdisjoint(flags):
+            _show_traceback(output)
         output.say(f"fault while {doing}: {error!r}. {REPORT}", "error", {"kind": "fault"})
         return exitcodes.FAILED
     return status
@@ -69,17 +70,20 @@ def _command(arguments: list[bytes]) -> tuple[Command | None, list[bytes]]:
     return COMMANDS[name], arguments[:at] + arguments[at + 1 :]
 
 
-def _explain(command: Command | None, arguments: list[bytes], output: Output) -> int:
+def _explain(command: Command | None, rest: list[bytes], output: Output) -> int:
     from dispatch import __version__
     from dispatch.cli.publish import help as pages
 
     if command is not None:
         text = pages.of_command(command)
-    elif arguments[0] in _VERSION:
+    elif rest[0] in _VERSION:
         text = f"publish {__version__}"
     else:
         text = pages.of_program()
-    output.answer(text.encode() + b"\n")
+    if output.is_json:
+        output.document({"text": text})
+    else:
+        output.answer(text.encode() + b"\n")
     output.close()
     return exitcodes.OK
 
@@ -94,9 +98,8 @@ def _with_hint(error: DispatchError) -> str:
     return f"{error}. {error.hint}" if error.hint else str(error)
 
 
-def _show_traceback() -> None:
+def _show_traceback(output: Output) -> None:
     from traceback import format_exc
 
-    from dispatch.cli.publish.output import write_stderr
-
-    write_stderr(format_exc().encode(errors="backslashreplace"))
+    for line in format_exc().splitlines():
+        output.say(line, "debug")

@@ -29,10 +29,11 @@ class Output:
         is_json: Answers are one JSON document, and each message is a JSON object on a line.
     """
 
-    __slots__ = ("is_json",)
+    __slots__ = ("_is_stalled", "is_json")
 
     def __init__(self, *, is_json: bool) -> None:
         self.is_json = is_json
+        self._is_stalled = False
 
     def answer(self, content: bytes) -> None:
         """Write to stdout, all of it.
@@ -83,7 +84,23 @@ class Output:
         else:
             mark = "" if level == "info" else f"{level}: "
             line = raw(f"publish: {mark}{message}".translate(_ESCAPES))
-        write_stderr(line + b"\n")
+        self.write_stderr(line + b"\n")
+
+    def write_stderr(self, content: bytes) -> None:
+        """Write to stderr unless that fails, or would block for long.
+
+        Only the first of several messages waits for a reader that has stalled: a last look may
+        have hundreds to say, and half a minute left.
+        """
+        time_out_ms = 0 if self._is_stalled else _STALLED_MS
+        try:
+            for start in range(0, len(content), _PIPE_BUF):
+                self._is_stalled = not _wait_writable(_STDERR, time_out_ms)
+                if self._is_stalled:
+                    return
+                os.write(_STDERR, content[start : start + _PIPE_BUF])
+        except OSError:
+            pass  # a full disk or a closed stream must never stop a watch
 
 
 def raw(text: str) -> bytes:
@@ -97,17 +114,6 @@ def raw(text: str) -> bytes:
 def json_text(path: str | bytes) -> str:
     """A path for a JSON document: UTF-8, any other byte as a lone surrogate (PEP 383)."""
     return os.fsencode(path).decode("utf-8", "surrogateescape")
-
-
-def write_stderr(content: bytes) -> None:
-    """Write to stderr unless that fails, or would block for long."""
-    try:
-        for start in range(0, len(content), _PIPE_BUF):
-            if not _wait_writable(_STDERR, _STALLED_MS):
-                return
-            os.write(_STDERR, content[start : start + _PIPE_BUF])
-    except OSError:
-        pass  # a full disk or a closed stream must never stop a watch
 
 
 def _wait_writable(descriptor: int, time_out_ms: int | None) -> bool:

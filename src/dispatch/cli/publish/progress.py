@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from dispatch.cli.publish.output import write_stderr
-
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
-    from threading import Event
+    from threading import Event, Thread
     from types import TracebackType
     from typing import Self
+
+    from dispatch.cli.publish.output import Output
 
 _STDERR = 2
 _PATIENCE_S = 2.0  # 06: progress on anything longer than two seconds
@@ -23,24 +23,28 @@ class Progress:
 
     Args:
         activity: What is being done; `say` changes it.
+        output: Where to; nothing is shown where each line is to be a JSON object.
     """
 
-    __slots__ = ("_activity", "_done")
+    __slots__ = ("_activity", "_output", "_shown")
 
-    def __init__(self, activity: str) -> None:
+    def __init__(self, activity: str, output: Output) -> None:
         self._activity = activity
-        self._done: Event | None = None
+        self._output = output
+        self._shown: tuple[Event, Thread] | None = None
 
     def say(self, activity: str) -> None:
         """From now on, this is being done."""
         self._activity = activity
 
     def __enter__(self) -> Self:
-        if os.isatty(_STDERR):
+        if os.isatty(_STDERR) and not self._output.is_json:
             from threading import Event, Thread
 
-            self._done = Event()
-            Thread(target=self._show, args=(self._done,), daemon=True).start()
+            done = Event()
+            thread = Thread(target=self._show, args=(done,), daemon=True)
+            self._shown = done, thread
+            thread.start()
         return self
 
     def __exit__(
@@ -49,8 +53,10 @@ class Progress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._done is not None:
-            self._done.set()
+        if self._shown is not None:
+            done, thread = self._shown
+            done.set()
+            thread.join()  # its line is gone before anything else is written
 
     def _show(self, done: Event) -> None:
         seconds = _PATIENCE_S
@@ -58,8 +64,8 @@ class Progress:
             return
         while True:
             line = f"publish: {self._activity} ({seconds:.0f} s)".encode(errors="replace")
-            write_stderr(_CLEAR_LINE + line)
+            self._output.write_stderr(_CLEAR_LINE + line)
             if done.wait(_REFRESH_S):
                 break
             seconds += _REFRESH_S
-        write_stderr(_CLEAR_LINE)
+        self._output.write_stderr(_CLEAR_LINE)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIGNALS = (_signal.SIGTERM, _signal.SIGINT)
+_ignored = {number for number in SIGNALS if _signal.getsignal(number) == _signal.SIG_IGN}
 received: list[int] = []
 
 
@@ -32,12 +33,13 @@ def die_of_signals() -> None:
     """From now on let a signal end the process, as one that came before does now.
 
     Whatever dies here leaves nothing that the next call does not mend, and dying of the signal,
-    without a word, is what shells expect.
+    without a word, is what shells expect. A signal that the caller ignores (``trap '' TERM``,
+    nohup) is ignored, as shells expect too.
     """
     for number in SIGNALS:
-        _signal.signal(number, _signal.SIG_DFL)
-    if received:
-        os.kill(os.getpid(), received[0])
+        _signal.signal(number, _signal.SIG_IGN if number in _ignored else _signal.SIG_DFL)
+    for number in received:
+        os.kill(os.getpid(), number)
 
 
 def _open_missing_descriptors() -> None:
@@ -52,10 +54,26 @@ def _open_missing_descriptors() -> None:
             os.open("/", os.O_RDONLY)  # gets the lowest free number
 
 
+def _arguments() -> list[bytes]:
+    """The arguments' own bytes.
+
+    Python decodes them by the C library and encodes them by a codec of its own. In some locales
+    (EUC-JP) these differ, so that what `sys.argv` holds can't be undone.
+    """
+    if sys.getfilesystemencoding() != "utf-8":
+        try:
+            with open("/proc/self/cmdline", "rb") as file:
+                words = file.read().split(b"\0")  # a NUL ends each, so the last one is empty
+            return words[len(words) - len(sys.argv) : -1]
+        except OSError:
+            pass
+    return [os.fsencode(argument) for argument in sys.argv[1:]]
+
+
 def main() -> None:
     """Run the program and end the process with its status."""
     _open_missing_descriptors()
     from dispatch.cli.publish.main import run
 
     # Nothing is buffered, and a thread that is stuck in a hung file system must not keep us.
-    os._exit(run([os.fsencode(argument) for argument in sys.argv[1:]]))
+    os._exit(run(_arguments()))

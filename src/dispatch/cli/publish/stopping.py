@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# The module signal loads enum, which costs 4 ms at start. (No stub is to be had for this one.)
+import _signal  # type: ignore[import-not-found]
 import os
 import select
 
@@ -12,7 +14,8 @@ class SignalStop:
     """`dispatch.ports.waiting.Stop`, set by the signals that end a program.
 
     A pipe rather than `threading.Event`: a handler runs between two instructions of the thread
-    that waits, which may hold the event's lock.
+    that waits, which may hold the event's lock. The signal itself writes to the pipe: the handler
+    runs too late for a wait that begins at the same moment, or when another thread was signalled.
     """
 
     __slots__ = ("_is_set", "_reader", "_writer")
@@ -20,6 +23,7 @@ class SignalStop:
     def __init__(self) -> None:
         self._is_set = False
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        _signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         start.handle(self._handle)
         if start.received:  # between the program's first line and this one
             self.set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dispatch.checkpoint.opening import open_store
 from dispatch.cli.publish.output import json_text
-from dispatch.errors import DispatchError
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ def say_if_overtaken(latest: Entry | None, epoch: int, output: Output) -> None:
         )
 
 
-def warn_unreadable(error: Exception, output: Output) -> None:
+def warn_unreadable(why: str, output: Output) -> None:
     """A line when whether this execution was overtaken can't be told."""
-    hint = error.hint if isinstance(error, DispatchError) else ""
-    output.say(f"the latest publication can't be told: {error}. {hint}".rstrip(), "warning")
+    output.say(f"the latest publication can't be told: {why}", "warning")

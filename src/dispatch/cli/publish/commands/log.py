@@ -28,7 +28,7 @@ _TWO = 2  # an age is shown in the next larger unit from two of it on
 def run(arguments: Arguments, output: Output) -> int:
     """Print one line for each publication, newest first."""
     log = wiring.open_log(arguments)
-    with Progress("listing publications") as shown:
+    with Progress("listing publications", output) as shown:
         entries = log.entries()
         entries.reverse()
         shown.say(f"looking at the age of {len(entries)} publications")

@@ -22,10 +22,10 @@ def run(arguments: Arguments, output: Output) -> int:
     is_dry = arguments.has("dry-run")
     log = wiring.open_log(arguments)
     if epoch is not None:
-        with Progress("listing publications"):
+        with Progress("listing publications", output):
             latest = log.resolve()
         wiring.say_if_overtaken(latest, epoch, output)
-    with Progress("listing publications") as shown:
+    with Progress("listing publications", output) as shown:
         result = log.prune(keep, keep_every, dry_run=is_dry, progress=shown.say)
     for folder in result.skipped:
         left = "would leave" if is_dry else "left"

@@ -26,8 +26,8 @@ def run(arguments: Arguments, output: Output) -> int:
     epoch = environment.epoch(arguments)
     step = parse_step(os.fsdecode(step_text))
     log = wiring.open_log(arguments)
-    save = os.path.join(environment.working_directory(), spelled)
-    with Progress(f"publishing {os.fsdecode(save)}"):
+    save = environment.absolute(spelled)
+    with Progress(f"publishing {os.fsdecode(save)}", output):
         try:
             entry = log.publish(epoch, step, save, sync=arguments.has("sync"))
             is_new = True
@@ -42,7 +42,7 @@ def run(arguments: Arguments, output: Output) -> int:
     try:
         wiring.say_if_overtaken(log.resolve(), epoch, output)
     except DispatchError as error:
-        wiring.warn_unreadable(error, output)
+        wiring.warn_unreadable(f"{error}. {error.hint}".rstrip(". "), output)
     if output.is_json:
         output.document({"created": is_new, **wiring.document_of(log, entry)})
     return exitcodes.OK

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def run(arguments: Arguments, output: Output) -> int:
     """Print the latest publication's location, or nothing."""
     log = wiring.open_log(arguments)
-    with Progress("listing publications"):
+    with Progress("listing publications", output):
         entry = log.resolve()
     if output.is_json:
         output.document({"save": None} if entry is None else wiring.document_of(log, entry))

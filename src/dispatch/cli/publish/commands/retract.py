@@ -31,7 +31,7 @@ def run(arguments: Arguments, output: Output) -> int:
         hint = "`publish log -json` shows the names; anything else in pub/ is moved away by hand."
         raise InvalidInputError(message, hint=hint) from error
     log = wiring.open_log(arguments)
-    with Progress("listing publications"):
+    with Progress("listing publications", output):
         entries = log.entries()
     if entry not in entries:
         message = f"{name!r} is not published"

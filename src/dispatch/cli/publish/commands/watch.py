@@ -73,7 +73,7 @@ def _saves(log: Log, own: bytes, arguments: Arguments, output: Output) -> bytes:
     given = arguments.path("saves")
     if given is None:
         return own
-    location = os.path.join(environment.working_directory(), given)
+    location = environment.absolute(given)
     saves = log.relative(location)
     if saves != own and not saves.startswith(own + b"/"):
         message = (
@@ -111,7 +111,9 @@ def _check_room(framework: Framework, saves: bytes, output: Output) -> None:
 def _say_if_overtaken(log: Log, epoch: int, time_out: float, output: Output) -> None:
     try:
         latest = log.patience.call(log.resolve, time_out)
-    except (DispatchError, TimeoutError) as error:
-        wiring.warn_unreadable(error, output)
+    except DispatchError as error:
+        wiring.warn_unreadable(f"{error}. {error.hint}".rstrip(". "), output)
+    except TimeoutError:
+        wiring.warn_unreadable(f"listing pub/ took over {time_out:g} s", output)
     else:
         wiring.say_if_overtaken(latest, epoch, output)

@@ -1,0 +1,61 @@
+"""The README: its order, its script, its commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import README, ROOT, blocks, headings, pages, shown
+
+JOB_SCRIPT = ROOT / "tests/real/programs/job.sh"
+HOW_TO = ROOT / "docs/how-to/publish-from-a-job-script.md"
+
+ORDER = [
+    "dispatch",
+    "The problem",
+    "The guarantee",
+    "Two commands",
+    "Install",
+    "The job script",
+    "Limits",
+    "Not built yet",
+    "What is tested",
+    "Where to read on",
+    "Licence",
+]
+
+
+def makefile_targets() -> set[str]:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"(?m)^([a-z-]+):.*## ", text))
+
+
+def script_of(page: Path) -> str:
+    return blocks(page, "bash")[0].text
+
+
+def test_the_readme_keeps_its_order() -> None:
+    assert headings(README) == ORDER
+
+
+def test_the_job_script_is_the_one_that_runs_with_the_real_trainer() -> None:
+    if not JOB_SCRIPT.exists():
+        pytest.skip(f"there is no {shown(JOB_SCRIPT)}")
+    script = JOB_SCRIPT.read_text(encoding="utf-8")
+    assert script.removeprefix("#!/bin/bash\n") == script_of(README)
+
+
+def test_the_how_to_begins_with_the_same_script() -> None:
+    assert script_of(HOW_TO) == script_of(README)
+
+
+@pytest.mark.parametrize("page", pages(), ids=shown)
+def test_a_make_target_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:`|\$ |^)make ([a-z][a-z-]*)", text, re.MULTILINE))
+    assert named <= makefile_targets()
+
+
+def test_the_two_commands_are_demo_and_test() -> None:
+    typed = [block.text for block in blocks(README, "console")]
+    assert typed[0] == "$ make demo\n$ make test\n"
