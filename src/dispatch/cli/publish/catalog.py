@@ -49,8 +49,8 @@ the reason. Several prunes may run at once. Status 1 when a folder that should g
 could not be removed."""
 _PRUNE_EXAMPLE = """\
 $ publish prune -checkpoint /lustre/team/finetune -keep 3 -v
-entry 00000000000001000000-00000000000000000100-MV4GKYZPGEXDIMJQGEXDALRZMYZWCL3DNBSWG23QN5UW45BNGEYDA
-folder /lustre/team/finetune/exec/1.4101.0.9f3a/checkpoint-100"""
+entry 00000000000001000000-00000000000000000100-MV4GKYZPGEXDIMJQGEXDALRZMYZWCL3TORSXALJRGAYA
+folder /lustre/team/finetune/exec/1.4101.0.9f3a/step-100"""
 
 _LOG = """\
 One line for each: epoch (generation, submission, restart), step, age, path. Marks
