@@ -1,0 +1,70 @@
+"""Keys for a store, wherever they come from, for as long as a job runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """One set of keys.
+
+    Attributes:
+        access_key_id: The public half; it may be shown.
+        secret_access_key: Never shown: not in a `repr`, a message, a log or a process title.
+        session_token: For temporary keys; never shown.
+        expires_at: When they end, in seconds since 1970 (UTC); None when they don't, or when
+            that isn't known.
+    """
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    expires_at: float | None = None
+
+
+class CredentialSource(Protocol):
+    """One place that keys can come from."""
+
+    @property
+    def name(self) -> str:
+        """How a person spelled it, without any secret."""
+        ...
+
+    def load(self) -> Credentials | None:
+        """The keys that the place holds now, read afresh.
+
+        Returns:
+            None when the source is absent (the variable is unset, the file isn't there, no
+            metadata service within 1 s), so that the next one is asked.
+
+        Raises:
+            CredentialsError: It is there but broken: malformed, refused, unreachable. It is
+                named, and never skipped.
+        """
+        ...
+
+    def has_changed(self) -> bool:
+        """Whether what `load` read last has changed since (a file that was rotated), cheaply."""
+        ...
+
+
+class Keys(Protocol):
+    """The keys to sign the next request with."""
+
+    def current(self) -> Credentials:
+        """Valid keys, renewed before their end.
+
+        Raises:
+            CredentialsError: No source has any (what was tried is listed), or one is broken.
+        """
+        ...
+
+    def renew(self) -> Credentials:
+        """Other keys, since the store said that the current ones have expired.
+
+        Raises:
+            CredentialsError: The source gives the same expired keys again, or none.
+        """
+        ...
