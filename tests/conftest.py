@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Not in the copy of this file that tests/tidy/test_must_run.py makes.
+pytest_plugins = ["tests.servers.plugin"] if Path(__file__).with_name("servers").is_dir() else []
+
 CI = os.environ.get("CI") == "true"
 
 FAST_FOLDERS = ("unit", "property", "contracts", "faults")

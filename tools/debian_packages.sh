@@ -5,9 +5,18 @@ set -eu
 
 # package: what it is for
 wanted='btrfs-progs: tests on btrfs
+ceph-mon: tests on Ceph
+ceph-osd: tests on Ceph
 e2fsprogs: tests on ext4
 locales: tests in locales other than C
+openssl: tests with TLS and with tokens
+radosgw: tests on Ceph
 strace: tests of the order of system calls
+swift-account: tests on Swift
+swift-container: tests on Swift
+swift-object: tests on Swift
+swift-proxy: tests on Swift
+tinyproxy-bin: tests through a proxy
 util-linux: tests on mounted file systems
 xfsprogs: tests on XFS'
 
@@ -20,6 +29,13 @@ if [ -n "$missing" ]; then
     names=$(echo "$missing" | cut -d : -f 1)
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         echo "tools/debian_packages.sh: installing" $names
+        # The tests start their servers themselves: none is to run as a service of the machine.
+        policy=/usr/sbin/policy-rc.d
+        if ! [ -e $policy ]; then
+            trap 'rm -f $policy' EXIT
+            printf '#!/bin/sh\nexit 101\n' >$policy
+            chmod +x $policy
+        fi
         apt-get -qq update
         DEBIAN_FRONTEND=noninteractive \
             apt-get -qq install -y --no-install-recommends $names >/dev/null

@@ -30,6 +30,11 @@ KINDS: Final = (
     "store-silent",
     "durability-unknown",
     "not-built",
+    "credentials-missing",
+    "credentials-malformed",
+    "credentials-refused",
+    "credentials-unreachable",
+    "credentials-expired",
 )
 """Every kind, in the order they were introduced (docs/reference/errors.md lists the same)."""
 
@@ -99,3 +104,12 @@ class RefusedError(DispatchError):
     """Permission or capability forbids it. Trying again changes nothing."""
 
     kind = "permission-denied"
+
+
+class CredentialsError(DispatchError):
+    """No keys for the store, or not valid ones. No secret is part of it.
+
+    `credentials-unreachable` can pass by itself. The others need somebody.
+    """
+
+    kind = "credentials-missing"

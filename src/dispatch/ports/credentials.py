@@ -24,6 +24,17 @@ class Credentials:
     expires_at: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A source that isn't there, which is no fault: the next one is asked.
+
+    Attributes:
+        why: For the list of what was tried; no secret is in it.
+    """
+
+    why: str
+
+
 class CredentialSource(Protocol):
     """One place that keys can come from."""
 
@@ -32,16 +43,17 @@ class CredentialSource(Protocol):
         """How a person spelled it, without any secret."""
         ...
 
-    def load(self) -> Credentials | None:
+    def load(self) -> Credentials | Absent:
         """The keys that the place holds now, read afresh.
 
         Returns:
-            None when the source is absent (the variable is unset, the file isn't there, no
-            metadata service within 1 s), so that the next one is asked.
+            Absent when the source isn't there (the variable is unset, the file isn't there, no
+            metadata service within 1 s).
 
         Raises:
             CredentialsError: It is there but broken: malformed, refused, unreachable. It is
-                named, and never skipped.
+                named, and never skipped. No secret is in the error, in what it was raised from,
+                or in a variable of a frame that it passed.
         """
         ...
 
@@ -51,13 +63,20 @@ class CredentialSource(Protocol):
 
 
 class Keys(Protocol):
-    """The keys to sign the next request with."""
+    """The keys to sign the next request with.
+
+    Whichever source gave the first keys is asked for all later ones: a job doesn't change
+    who it is under way.
+    """
 
     def current(self) -> Credentials:
-        """Valid keys, renewed before their end.
+        """Valid keys, renewed before their end. Cheap enough to ask at every request.
+
+        A renewal that fails is tried again while the keys in hand are good; then it is raised.
 
         Raises:
-            CredentialsError: No source has any (what was tried is listed), or one is broken.
+            CredentialsError: No source has any (what was tried is listed), one is broken, or
+                the keys have ended and the source gives no others.
         """
         ...
 

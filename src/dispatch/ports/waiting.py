@@ -33,3 +33,15 @@ class Patience(Protocol):
                 background, since nothing can interrupt a hung file system.
         """
         ...
+
+
+class Clock(Protocol):
+    """Time that only goes forward, and waiting in it."""
+
+    def monotonic(self) -> float:
+        """Seconds from some fixed moment."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
