@@ -6,6 +6,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,8 +36,21 @@ class CrashError(BaseException):
     """The process dies here: nothing of it goes on, and no handler may stop it."""
 
 
+@dataclass
+class Changes:
+    """How often anything was changed: a clock for stamps that never misses a change."""
+
+    count: int = 0
+
+
 class TroubledFilesystem(UnsyncedFilesystem):
     """The running system, at whose calls something can happen; it syncs nothing.
+
+    The kernel's clock ticks now and then, so whether it shows a change is chance. Here open
+    files are stamped with the number of changes, by whomever.
+
+    Args:
+        changes: Shared by all who use the same root.
 
     Attributes:
         dies_in: Before how many further changing calls the process lives; None: it lives.
@@ -45,8 +59,15 @@ class TroubledFilesystem(UnsyncedFilesystem):
         meanwhile: What another process does then, once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
         self.clear()
+
+    def fstat(self, handle: int) -> os.stat_result:
+        """Stamp a file with the number of changes."""
+        stamp = self._changes.count
+        status = tuple(super().fstat(handle))[:10]
+        return os.stat_result(status, {"st_mtime_ns": stamp, "st_ctime_ns": stamp})
 
     def clear(self) -> None:
         """Let nothing happen."""
@@ -69,6 +90,7 @@ class TroubledFilesystem(UnsyncedFilesystem):
             self.dies_in -= 1
             if self.dies_in < 0:
                 raise CrashError
+        self._changes.count += call in CHANGING
 
 
 class InlinePatience:

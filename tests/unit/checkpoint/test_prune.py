@@ -12,6 +12,7 @@ from dispatch.errors import MalformedError, RefusedError, UnavailableError
 from dispatch.model.removal import Aside, Left
 from tests.unit.stores import (
     EXECUTION,
+    Changes,
     CrashError,
     InlinePatience,
     ScriptedStore,
@@ -384,7 +385,7 @@ def test_a_prune_that_dies_leaves_nothing_half_deleted_in_sight(
 ) -> None:
     """At whichever call that changes something; the next prune goes on from there."""
     entries = publish_steps(root, log, range(1, 4))
-    filesystem = TroubledFilesystem()
+    filesystem = TroubledFilesystem(Changes())
     dying = PosixStore(os.fsencode(root), filesystem, now_ns=time.time_ns, token=next_token)
     filesystem.dies_in = calls
     try:
