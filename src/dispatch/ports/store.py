@@ -182,3 +182,7 @@ class PublishingStore(NamesStore, SavesStore, Root, Protocol):
 
 class Store(PublishingStore, RemovalStore, Protocol):
     """A checkpoint root in some store."""
+
+    def close(self) -> None:
+        """Give back what the store holds open. Nothing else may be asked of it; twice is fine."""
+        ...

@@ -160,6 +160,9 @@ class MemoryStore:
         _require_clean(path)
         return self.root + b"/" + path
 
+    def close(self) -> None:
+        """See `dispatch.ports.store.Store`: nothing is held open."""
+
     def relative(self, location: bytes) -> bytes:
         clean = b"/" + b"/".join(filter(None, location.split(b"/")))
         if clean == self.root:

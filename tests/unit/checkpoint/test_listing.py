@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from dispatch.checkpoint import listing
-from dispatch.checkpoint.entry import Entry, encode_path
+from dispatch.checkpoint.entry import Entry, encode_path, parse_entry_name
 from dispatch.checkpoint.listing import latest_of, parse_all, read_names
 from dispatch.errors import MalformedError, UnavailableError
 from tests.data.vectors import ENTRIES, MALFORMED_NAMES
@@ -208,6 +208,39 @@ def test_a_low_malformed_name_is_found_beside_a_good_latest(name: str) -> None:
             latest_of([other, name])
         with pytest.raises(MalformedError):
             latest_of([name, other, name])
+
+
+@pytest.mark.parametrize("column", range(42))
+@pytest.mark.parametrize("character", ["x", " ", "+", "_", "/", ":", "\u0661"])
+def test_every_column_of_the_numbers_is_checked(column: int, character: str) -> None:
+    """For each name, also between good ones of its length."""
+    good = [f"{1:020}-{step:020}-ME" for step in range(3)]
+    hostile = good[0][:column] + character + good[0][column + 1 :]
+    for read in (latest_of, parse_all):
+        with pytest.raises(MalformedError):
+            read([good[1], hostile, good[2]])
+
+
+@pytest.mark.parametrize("length", range(1, 134))
+def test_usual_names_are_not_parsed_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """Whatever their length: of a million, only those that could be the latest are."""
+    parsed: list[str] = []
+
+    def parse(name: str) -> Entry:
+        parsed.append(name)
+        return parse_entry_name(name)
+
+    monkeypatch.setattr(listing, "parse_entry_name", parse)
+    path = (b"exec/1.1.0/checkpoint-" * 7)[: length - 1] + b"x"
+    entries = [Entry(1, step, path) for step in range(100)]
+    names = [entry.name() for entry in entries]
+    assert latest_of(names) == entries[-1]
+    assert parsed == [names[-1]]
+    parsed.clear()
+    assert parse_all(names) == entries
+    assert parsed == []
 
 
 @pytest.mark.parametrize("is_collecting", [True, False])
