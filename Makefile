@@ -7,6 +7,8 @@ PYTHON ?= python3
 TRAINER ?= small
 # Further options for pytest: make test-fast PYTEST_ARGS='-k entry'
 PYTEST_ARGS ?=
+# How many entries and saves to measure with: make bench SIZES='1k 100k'
+SIZES ?= 1k 100k 1M
 # Further options for the `pip install` of the training frameworks, to choose another build of torch.
 PIP_ARGS_FRAMEWORKS ?=
 
@@ -57,7 +59,7 @@ format: $(VENV) ## format the code and repair what ruff can
 	.venv/bin/ruff format
 
 bench: $(VENV) $(WHEEL_VENV) $(PYZ) ## measure, and write docs/reference/performance.md
-	.venv/bin/python -m benchmarks
+	.venv/bin/python -m benchmarks $(SIZES)
 
 dist: $(WHEEL_VENV) $(PYZ) ## build the wheel, the source distribution and publish.pyz into dist/
 	cp build/wheel/*.whl build/wheel/*.tar.gz dist/

@@ -28,8 +28,8 @@ TO_INT_DIGITS = bytes(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUV"[ALPHABET.index(chr(code))] if chr(code) in ALPHABET else 33
     for code in range(256)
 )
+IMPOSSIBLE_LENGTHS = frozenset({1, 3, 6})  # modulo 8: those that no number of bytes encodes to
 _NUMBER_LENGTH = 20
-_IMPOSSIBLE = frozenset({1, 3, 6})  # lengths, modulo 8, that no number of bytes encodes to
 _PUB = b"pub"
 
 
@@ -199,7 +199,7 @@ def encode_path(path: bytes) -> str:
 
 def decode_path(text: str) -> bytes | None:
     """What `encode_path` made ``text`` from; None when it made no such text."""
-    if not text or len(text) % 8 in _IMPOSSIBLE or not text.isascii():
+    if not text or len(text) % 8 in IMPOSSIBLE_LENGTHS or not text.isascii():
         return None
     digits = text.encode().translate(TO_INT_DIGITS)
     if b"!" in digits:

@@ -12,6 +12,7 @@ from dispatch.errors import AlreadyPublishedError, NotFoundError
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from dispatch.checkpoint.prune import PruneResult
     from dispatch.ports.store import Store
@@ -30,6 +31,8 @@ class Log:
     A save is given by its path relative to the root, or by its location (an absolute path, or an
     ``s3://`` URL on S3) as `exec_dir` and `location` give it.
 
+    Open until `close`, or until the end of a ``with`` block.
+
     Attributes:
         store: The root, as primitives.
         patience: How `dispatch.checkpoint.Watcher` waits for a store that may hang.
@@ -40,6 +43,16 @@ class Log:
     def __init__(self, store: Store, patience: Patience) -> None:
         self.store = store
         self.patience = patience
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what the root holds open (a descriptor on POSIX). Twice is fine."""
+        self.store.close()
 
     def publish(self, epoch: int, step: int, save: Path, *, sync: bool = False) -> Entry:
         """Make a save visible to later executions.

@@ -42,7 +42,7 @@ class PatientStore:
     def check(self) -> None:
         self._ask("looking at the root", self.store.check)
 
-    def names(self, folder: str) -> tuple[list[str], bool]:
+    def names(self, folder: str) -> tuple[list[str], bool | None]:
         return self._ask(f"listing {folder}/", lambda: self.store.names(folder))
 
     def create(self, folder: str, name: str) -> bool:

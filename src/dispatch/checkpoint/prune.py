@@ -150,7 +150,7 @@ class Pruner:
             if aside.save and named.overlaps(aside.save) and self.store.put_back(aside):
                 self._note(aside.save, Left("it was published meanwhile", failed=False), result)
                 continue
-            if named.overlaps(aside.place):  # a person rescued what an interrupted prune left
+            if named.reach_into(aside.place):  # a person rescued what an interrupted prune left
                 self._note(aside.place, Left("a publication names it", failed=False), result)
                 continue
             outcome = self.store.delete(aside)

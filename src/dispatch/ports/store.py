@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 class NamesStore(Protocol):
     """Flat folders of names directly under the root (``pub``; later ``runs``)."""
 
-    def names(self, folder: str) -> tuple[list[str], bool]:
+    def names(self, folder: str) -> tuple[list[str], bool | None]:
         """List ``folder`` once, in no particular order.
 
         Returns:
             The names, and whether this one pass can't have been torn: True only when the folder
             provably did not change while it was read, or when the store lists one folder in key
-            order. A folder that is not there has no names, and that answer is not torn.
+            order; None when it did change, so that the pass vouches for no other. A folder that
+            is not there has no names, and that answer is not torn.
             Names are decoded as `os.fsdecode` does.
         """
         ...
@@ -181,3 +182,7 @@ class PublishingStore(NamesStore, SavesStore, Root, Protocol):
 
 class Store(PublishingStore, RemovalStore, Protocol):
     """A checkpoint root in some store."""
+
+    def close(self) -> None:
+        """Give back what the store holds open. Nothing else may be asked of it; twice is fine."""
+        ...

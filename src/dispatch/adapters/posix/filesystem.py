@@ -66,6 +66,8 @@ class OsFilesystem:
         return False
 
     def listdir(self, handle: int) -> list[str]:
+        # btrfs shows a handle only the names that were there when it was opened or rewound.
+        os.lseek(handle, 0, os.SEEK_SET)
         return os.listdir(handle)
 
     def rename(self, old: bytes | str, new: bytes | str, at: int) -> None:

@@ -23,7 +23,7 @@ class PosixNames(PosixRoot):
 
     __slots__ = ()
 
-    def names(self, folder: str) -> tuple[list[str], bool]:
+    def names(self, folder: str) -> tuple[list[str], bool | None]:
         """See `dispatch.ports.store.NamesStore`."""
         fs = self._filesystem
         try:
@@ -36,12 +36,10 @@ class PosixNames(PosixRoot):
         try:
             before, now = fs.fstat(handle), self._now_ns()
             names = fs.listdir(handle)
+            if _stamps(before) != _stamps(fs.fstat(handle)):
+                return names, None
             newest = max(before.st_mtime_ns, before.st_ctime_ns)
-            is_whole = (
-                newest < now - _STAMP_AGE_NS_MIN
-                and _stamps(before) == _stamps(fs.fstat(handle))
-                and fs.is_local(handle)
-            )
+            is_whole = newest < now - _STAMP_AGE_NS_MIN and fs.is_local(handle)
         except OSError as error:
             raise translate(error, f"listing {self._show(folder)}") from error
         finally:

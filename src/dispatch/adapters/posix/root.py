@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """What the kernel answers when a path leads to nothing."""
+_CLOSED = -1  # no descriptor has it, so that what is asked after the end fails with EBADF
 
 
 class PosixRoot:
@@ -67,6 +68,12 @@ class PosixRoot:
                 kind="root-replaced",
                 hint="Another file system was mounted there, or the folder was replaced.",
             )
+
+    def close(self) -> None:
+        """See `dispatch.ports.store.Store`."""
+        if self._handle != _CLOSED:
+            self._filesystem.close(self._handle)
+            self._handle = _CLOSED
 
     def location(self, path: bytes) -> bytes:
         """See `dispatch.ports.store.Root`."""

@@ -54,6 +54,14 @@ def _open_missing_descriptors() -> None:
             os.open("/", os.O_RDONLY)  # gets the lowest free number
 
 
+def _prefer_the_standard_library() -> None:
+    """Look into what PYTHONPATH names last: a training project may have a queue.py of its own."""
+    given = os.environ.get("PYTHONPATH")
+    if given:
+        folders = {os.path.abspath(folder) for folder in given.split(os.pathsep)}
+        sys.path.sort(key=folders.__contains__)  # a stable sort: the rest stays in its order
+
+
 def _arguments() -> list[bytes]:
     """The arguments' own bytes.
 
@@ -73,6 +81,7 @@ def _arguments() -> list[bytes]:
 def main() -> None:
     """Run the program and end the process with its status."""
     _open_missing_descriptors()
+    _prefer_the_standard_library()
     from dispatch.cli.publish.main import run
 
     # Nothing is buffered, and a thread that is stuck in a hung file system must not keep us.

@@ -1,0 +1,1 @@
+"""What `publish` and its log cost, beside what the machine itself costs, in the same run."""

@@ -1,0 +1,94 @@
+"""What is measured more than once: in time, in this process, and in memory, in one of its own.
+
+``python -m benchmarks.operations OPERATION ARGUMENT...`` does one and prints the peak memory of
+its process in bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dispatch.checkpoint import Log
+
+PUB = "pub"
+
+
+@cache
+def opened(root: str) -> Log:
+    """Return the log of a root, opened once: nothing closes the folder that it keeps open."""
+    from dispatch.checkpoint import open_store
+
+    return open_store(root)
+
+
+def resolve(root: str) -> object:
+    """Find the latest publication."""
+    return opened(root).resolve()
+
+
+def greatest_name(root: str) -> object:
+    """List the folder and take the greatest name: what `resolve` can't be faster than."""
+    return max(os.listdir(f"{root}/{PUB}"))  # noqa: PTH208 - it is what is measured
+
+
+def entries(root: str) -> object:
+    """List all publications, ascending."""
+    return opened(root).entries()
+
+
+def sorted_names(root: str) -> object:
+    """List the folder and sort the names: what `entries` can't be faster than."""
+    return sorted(os.listdir(f"{root}/{PUB}"))  # noqa: PTH208 - it is what is measured
+
+
+def plan(root: str) -> object:
+    """Say what a prune that keeps three would remove."""
+    return opened(root).prune(3, dry_run=True)
+
+
+def scan_twice(root: str, saves: str, epoch: str) -> object:
+    """Publish all that is there, and look again."""
+    from dispatch.checkpoint import Framework, Watcher
+
+    watcher = Watcher(opened(root), Framework.hf, saves, int(epoch))
+    return watcher.scan(), watcher.scan()
+
+
+def names_of(folder: str) -> object:
+    """List a folder."""
+    return os.listdir(folder)  # noqa: PTH208 - it is what is measured
+
+
+OPERATIONS: dict[str, Callable[..., object]] = {
+    work.__name__: work
+    for work in (resolve, greatest_name, entries, sorted_names, plan, scan_twice, names_of)
+}
+
+
+def peak() -> int:
+    """Return the peak memory of this process in bytes.
+
+    (What the kernel tells of an ended child would not do: it counts the parent's memory too,
+    from before the child's program was loaded.)
+    """
+    with Path("/proc/self/status").open(encoding="ascii") as status:
+        fields = dict(line.split(":", 1) for line in status)
+    return int(fields["VmHWM"].split()[0]) * 1024
+
+
+def main() -> None:
+    """Do what the command line says."""
+    operation, *arguments = sys.argv[1:]
+    outcome = OPERATIONS[operation](*arguments)
+    print(peak())
+    del outcome
+
+
+if __name__ == "__main__":
+    main()

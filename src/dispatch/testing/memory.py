@@ -1,0 +1,293 @@
+"""A store in memory, stricter than any real one.
+
+What a real store would let pass, by luck or by the file system it is on, raises `MisuseError`: a
+path that is not clean, a folder of names that is none, a name that is too long.
+
+Reading names can be torn on purpose, as a large folder of a real file system is: names are found
+one by one in an order of the store's own, and `MemoryStore.between` is called before each, so
+that it can add and remove names behind and ahead of the reader.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING
+
+from dispatch.errors import InvalidInputError, NotFoundError, UnavailableError
+from dispatch.model.removal import Aside, Gone, Left
+from dispatch.testing.nodes import Folder, Node, Pipe, look, parent_of, resolve, split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FOLDERS = ("pub", "runs")
+"""The folders that hold names."""
+
+NAME_BYTES_MAX = 255  # NAME_MAX: what a root must keep to, on any store (01 §2)
+_PREFIX = b".pruned-"
+
+
+class MisuseError(AssertionError):
+    """The store was asked something that its port forbids to ask: the caller has a bug."""
+
+
+class MemoryStore:
+    """`dispatch.ports.store.Store` in memory.
+
+    Several processes are several users of one object; nothing here is safe between threads.
+
+    Attributes:
+        root: The location of the root.
+        folder: The root's content; whoever writes saves does it here, see
+            `dispatch.testing.nodes`.
+        vouches: Whether the store can tell if a listing was whole or overtaken by a change. If
+            not, it says so of every folder that is there.
+        newest_first: Whether a listing finds the greatest name first, the order in which one
+            pass can miss both a new latest and the old one; else the least is first.
+        between: Called before each name that a listing finds, with that name.
+    """
+
+    def __init__(self, root: bytes = b"/memory/root") -> None:
+        self.root = root
+        self.folder = Folder()
+        self.vouches = True
+        self.newest_first = True
+        self.between: Callable[[str], object] = _nothing
+        self._is_there = True
+        self._is_replaced = False
+        self._written: dict[tuple[str, str], float] = {}
+        self._clock = count(1)
+        self._tokens = count(1)
+
+    def destroy(self, *, replaced: bool = False) -> None:
+        """Let the root be gone, or be another one (as after a mount over it) when ``replaced``."""
+        self._is_there = replaced
+        self._is_replaced = replaced
+        self.folder = Folder()
+
+    # -- names
+
+    def names(self, folder: str) -> tuple[list[str], bool | None]:
+        self._require_root()
+        _require_folder(folder)
+        content = self.folder.inner.get(folder.encode())
+        if not isinstance(content, Folder):
+            return [], True
+        before = list(content.inner)
+        found = list(self._pass(content))
+        if not self.vouches:
+            return found, False
+        return found, True if before == list(content.inner) else None
+
+    def _pass(self, content: Folder) -> Iterator[str]:
+        """The names in the store's order, each as it is when the reader gets there."""
+        choose = max if self.newest_first else min
+        ahead = {os.fsdecode(name) for name in content.inner}
+        while ahead:
+            name = choose(ahead)
+            self.between(name)
+            now = {os.fsdecode(inner) for inner in content.inner}
+            if name in now:
+                yield name
+            ahead = {other for other in now if (other < name) == self.newest_first} - {name}
+
+    def create(self, folder: str, name: str) -> bool:
+        self._require_root()
+        _require_name(folder, name)
+        content = self.folder.inner.setdefault(folder.encode(), Folder())
+        assert isinstance(content, Folder)
+        key = os.fsencode(name)
+        if key in content.inner:
+            return False
+        content.inner[key] = b""
+        self._written[folder, name] = float(next(self._clock))
+        return True
+
+    def remove(self, folder: str, names: list[str]) -> list[str]:
+        self._require_root()
+        for name in names:
+            _require_name(folder, name)
+        content = self.folder.inner.get(folder.encode(), Folder())
+        assert isinstance(content, Folder)
+        return [name for name in names if content.inner.pop(os.fsencode(name), None) is not None]
+
+    def written(self, folder: str, name: str) -> float | None:
+        self._require_root()
+        _require_name(folder, name)
+        if look(self.folder, os.fsencode(f"{folder}/{name}")) is None:
+            return None
+        return self._written.setdefault((folder, name), float(next(self._clock)))
+
+    # -- saves
+
+    def children(self, folder: bytes, prefix: bytes) -> list[bytes]:
+        node = self._resolve(folder)
+        if not isinstance(node, Folder):
+            return []
+        return [name for name in node.inner if name.startswith(prefix)]
+
+    def has_save(self, save: bytes) -> bool:
+        return isinstance(self._resolve(save), (Folder, bytes))
+
+    def read(self, save: bytes, file: bytes, size_max: int) -> bytes | None:
+        node = self._resolve(save, file)
+        return node if isinstance(node, bytes) and len(node) <= size_max else None
+
+    def has_file(self, save: bytes, file: bytes) -> bool:
+        return isinstance(self._resolve(save, file), bytes)
+
+    def has_name(self, save: bytes, file: bytes) -> bool:
+        above = self._resolve(save)
+        _require_clean(file)
+        return isinstance(above, Folder) and look(above, file) is not None
+
+    def sync_save(self, save: bytes) -> Iterator[bytes]:
+        node = self._resolve(save)
+        yield from _durable(node, save)
+
+    # -- the root
+
+    def check(self) -> None:
+        self._require_root()
+        if self._is_replaced:
+            message = f"checkpoint root {os.fsdecode(self.root)!r} is no longer the folder it was"
+            raise UnavailableError(message, kind="root-replaced")
+
+    def location(self, path: bytes) -> bytes:
+        if not path:
+            return self.root
+        _require_clean(path)
+        return self.root + b"/" + path
+
+    def close(self) -> None:
+        """See `dispatch.ports.store.Store`: nothing is held open."""
+
+    def relative(self, location: bytes) -> bytes:
+        clean = b"/" + b"/".join(filter(None, location.split(b"/")))
+        if clean == self.root:
+            return b""
+        if not clean.startswith(self.root + b"/"):
+            message = f"{os.fsdecode(location)!r} is not below {os.fsdecode(self.root)!r}"
+            raise InvalidInputError(message)
+        return clean[len(self.root) + 1 :]
+
+    # -- removal
+
+    def set_aside(self, save: bytes) -> Aside | Left | Gone:
+        obstacle = self.may_set_aside(save)
+        if obstacle is not None:
+            return obstacle
+        folder, name = parent_of(self.folder, save)
+        hidden = b"%s%016x.%s" % (_PREFIX, next(self._tokens), name)
+        folder.inner[hidden] = folder.inner.pop(name)
+        return Aside(save, save[: len(save) - len(name)] + hidden)
+
+    def may_set_aside(self, save: bytes) -> Left | Gone | None:
+        self._require_root()
+        _require_clean(save)
+        elements = save.split(b"/")
+        node: Node | None = None
+        for end in range(1, len(elements) + 1):
+            node = look(self.folder, b"/".join(elements[:end]))
+            if node is None:
+                return Gone()
+            if not isinstance(node, (Folder, bytes, Pipe)):
+                return Left(f"{elements[end - 1]!r} is a symbolic link", failed=False)
+        assert node is not None
+        return Left("another store is in it", failed=False) if _holds_mount(node) else None
+
+    def put_back(self, aside: Aside) -> bool:
+        self._require_root()
+        _require_clean(aside.save)
+        _require_clean(aside.place)
+        if split(aside.save)[0] != split(aside.place)[0]:
+            message = f"{aside} was not made by this store"
+            raise MisuseError(message)
+        node = look(self.folder, aside.place)
+        if node is None or look(self.folder, aside.save) is not None:
+            return False
+        folder, hidden = parent_of(self.folder, aside.place)
+        folder.inner[split(aside.save)[1]] = folder.inner.pop(hidden)
+        return True
+
+    def delete(self, aside: Aside) -> Left | Gone | None:
+        self._require_root()
+        _require_clean(aside.place)
+        if not split(aside.place)[1].startswith(_PREFIX):
+            message = f"{aside.place!r} is in sight"
+            raise MisuseError(message)
+        node = look(self.folder, aside.place)
+        if node is None:
+            return Gone()
+        if _holds_mount(node):
+            return Left("another store is in it", failed=True)
+        folder, hidden = parent_of(self.folder, aside.place)
+        del folder.inner[hidden]
+        return None
+
+    def leftovers(self, folder: bytes) -> list[Aside]:
+        node = self._resolve(folder) if folder else self.folder
+        if not isinstance(node, Folder):
+            return []
+        start = folder + b"/" if folder else b""
+        found = sorted(name for name in node.inner if name.startswith(_PREFIX))
+        return [Aside(_former(start, name), start + name) for name in found]
+
+    # -- strictness
+
+    def _require_root(self) -> None:
+        if not self._is_there:
+            message = f"checkpoint root {os.fsdecode(self.root)!r} does not exist"
+            raise NotFoundError(message, kind="root-missing")
+
+    def _resolve(self, *path: bytes) -> Node | None:
+        self._require_root()
+        for part in path:
+            _require_clean(part)
+        return resolve(self.folder, b"/".join(path))
+
+
+def _nothing(_: str) -> None:
+    """Nobody meddles."""
+
+
+def _former(start: bytes, name: bytes) -> bytes:
+    token, dot, former = name[len(_PREFIX) :].partition(b".")
+    is_ours = bool(dot and former) and len(token) == 16  # noqa: PLR2004 - as made in set_aside
+    return start + former if is_ours else b""
+
+
+def _durable(node: Node | None, path: bytes) -> Iterator[bytes]:
+    if isinstance(node, Folder):
+        for name, inner in list(node.inner.items()):
+            yield from _durable(inner, path + b"/" + name)
+    if isinstance(node, (Folder, bytes)):
+        yield path
+
+
+def _holds_mount(node: Node) -> bool:
+    return isinstance(node, Folder) and (
+        node.is_mount or any(_holds_mount(inner) for inner in node.inner.values())
+    )
+
+
+def _require_folder(folder: str) -> None:
+    if folder not in FOLDERS:
+        message = f"{folder!r} is not one of the folders of names: {', '.join(FOLDERS)}"
+        raise MisuseError(message)
+
+
+def _require_name(folder: str, name: str) -> None:
+    _require_folder(folder)
+    size = len(os.fsencode(name))
+    if name in {"", ".", ".."} or "/" in name or "\0" in name or size > NAME_BYTES_MAX:
+        message = f"{name!r} ({size} bytes) can't be a name: at most {NAME_BYTES_MAX}, no slash"
+        raise MisuseError(message)
+
+
+def _require_clean(path: bytes) -> None:
+    elements = path.split(b"/")
+    if b"\0" in path or any(e in {b"", b".", b".."} or len(e) > NAME_BYTES_MAX for e in elements):
+        message = f"{path!r} is not a clean relative path"
+        raise MisuseError(message)

@@ -1,0 +1,174 @@
+"""The job script's trainer with `torch.distributed.checkpoint`: two gloo processes.
+
+What it trains is a trace: for each step, which execution took it, in a tensor whose one row each
+rank holds. So a save shows by its values whose steps are in it, and both ranks' must agree.
+
+DISPATCH_TEST_CONTROL names a folder that the test and this program talk through: after a file
+``hold``, rank 1 stops in its next save with its shard written, and says so with a file ``held``; a
+file ``finish`` ends training after a last save. Each process leaves its id there.
+
+With ``--read SAVE`` it prints what a save holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from demo import reports
+
+if TYPE_CHECKING:
+    import torch
+
+RANKS = 2
+STEPS_MAX = 2000
+SAVE_STEPS = 5
+STEP_SECONDS = 0.15
+POLL_SECONDS = 0.02
+State = dict[str, "torch.Tensor"]
+
+
+def control(name: str) -> Path:
+    """A file in the folder that the test gave."""
+    return Path(os.environ["DISPATCH_TEST_CONTROL"]) / name
+
+
+def launch() -> int:
+    """Start both ranks, and end both when one fails, as torchrun does; the status."""
+    meeting = control("meeting")
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, *sys.argv],
+            env={**os.environ, "RANK": str(rank), "MEETING": f"file://{meeting}"},
+        )
+        for rank in range(RANKS)
+    ]
+    while any(rank.poll() is None for rank in ranks):
+        if any(rank.poll() for rank in ranks):
+            for rank in ranks:
+                rank.kill()
+            return 1
+        time.sleep(POLL_SECONDS)
+    return max(rank.returncode for rank in ranks)
+
+
+def run(options: argparse.Namespace, rank: int) -> None:
+    """Be one rank."""
+    import torch
+    from torch import distributed
+
+    control(f"pid-{rank}").write_text(str(os.getpid()), encoding="utf-8")
+    torch.set_num_threads(1)
+    distributed.init_process_group(
+        "gloo", init_method=os.environ["MEETING"], rank=rank, world_size=RANKS
+    )
+    train(options, rank)
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+def train(options: argparse.Namespace, rank: int) -> None:
+    """Train and save until told to finish."""
+    import torch
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    mesh = init_device_mesh("cpu", (RANKS,))
+    empty = torch.zeros(RANKS, STEPS_MAX, dtype=torch.int64)
+    trace = distribute_tensor(empty, mesh, [Shard(0)])
+    state: State = {"trace": trace, "step": torch.tensor(0)}
+    if options.resume_from_checkpoint:
+        dcp.load(state, checkpoint_id=options.resume_from_checkpoint)
+    tell("started", state["step"], trace.full_tensor(), rank)
+
+    execution = int(os.environ["DISPATCH_EPOCH"])
+    saving = None
+    for step in range(int(state["step"]) + 1, STEPS_MAX):
+        time.sleep(STEP_SECONDS)
+        trace.to_local()[0, step] = execution
+        state["step"] = torch.tensor(step)
+        is_last = agree(is_told=control("finish").exists())
+        if step % SAVE_STEPS == 0 or is_last:
+            if saving:
+                saving.result()
+            saving = save(state, options.output_dir / f"step-{step}", rank)
+        if is_last:
+            break
+    if saving:
+        saving.result()
+
+
+def agree(*, is_told: bool) -> bool:
+    """Whether any rank was told: all must take the same turn."""
+    import torch
+    from torch import distributed
+
+    told = torch.tensor(int(is_told))
+    distributed.all_reduce(told, op=distributed.ReduceOp.MAX)
+    return bool(told)
+
+
+def save(state: State, folder: Path, rank: int) -> Any:  # noqa: ANN401 - torch isn't there to mypy
+    """Save in the form that the environment names; a future in the asynchronous one."""
+    import torch.distributed.checkpoint as dcp
+
+    class Writer(dcp.FileSystemWriter):  # type: ignore[misc]  # torch isn't there to mypy
+        """DCP's own, but that rank 1 can be held once its shard is written."""
+
+        def write_data(self, *arguments: Any) -> Any:  # noqa: ANN401 - torch's own interface
+            written = super().write_data(*arguments)
+            if rank == 1 and control("hold").exists():
+                written.wait()
+                control("held").write_text(folder.name, encoding="utf-8")
+                while True:
+                    time.sleep(1)
+            return written
+
+    if os.environ["DISPATCH_TEST_SAVING"] == "async":
+        return dcp.async_save(state, storage_writer=Writer(folder))
+    dcp.save(state, storage_writer=Writer(folder))
+    return None
+
+
+def read(folder: Path) -> None:
+    """Print what a save holds, without the processes that wrote it."""
+    import torch
+    import torch.distributed.checkpoint as dcp
+
+    trace = torch.zeros(RANKS, STEPS_MAX, dtype=torch.int64)
+    state: State = {"trace": trace, "step": torch.tensor(0)}
+    dcp.load(state, checkpoint_id=folder, no_dist=True)
+    tell("read", state["step"], state["trace"], 0)
+
+
+def tell(event: str, step: torch.Tensor, trace: torch.Tensor, rank: int) -> None:
+    """Print a step and both rows of the trace up to it, once."""
+    if rank == 0:
+        rows = [row[1 : int(step) + 1].tolist() for row in trace]
+        beyond = int(trace[:, int(step) + 1 :].abs().sum())
+        reports.emit(event, step=int(step), rows=rows, beyond=beyond)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(allow_abbrev=False)
+    options.add_argument("--output_dir", type=Path)
+    options.add_argument("--resume_from_checkpoint", type=Path)
+    options.add_argument("--read", type=Path)
+    given = options.parse_args()
+    if given.read:
+        read(given.read)
+    elif "RANK" in os.environ:
+        run(given, int(os.environ["RANK"]))
+    else:
+        return launch()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
