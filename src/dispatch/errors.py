@@ -35,6 +35,10 @@ KINDS: Final = (
     "credentials-refused",
     "credentials-unreachable",
     "credentials-expired",
+    "wrong-region",
+    "clock-skew",
+    "outcome-unknown",
+    "listing-incomplete",
 )
 """Every kind, in the order they were introduced (docs/reference/errors.md lists the same)."""
 

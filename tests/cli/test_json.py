@@ -145,7 +145,7 @@ Case = tuple[Sequence[Argument], int, str]
     [
         (["resolve", "-json", "-checkpoint", "/does/not/exist"], 1, "root-missing"),
         (["resolve", "-json", "-checkpoint", "/etc/passwd"], 1, "root-not-a-directory"),
-        (["resolve", "-json", "-checkpoint", "s3://bucket/prefix"], 2, "not-built"),
+        (["resolve", "-json", "-checkpoint=/", "-region", "x"], 2, "invalid-input"),
         (["resolve", "-json", "-checkpoint", "relative"], 2, "invalid-input"),
         (["resolve", "-json"], 2, "invalid-input"),
         (["reslove", "--json"], 2, "invalid-input"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dispatch.checkpoint import Entry
 from dispatch.checkpoint.listing import latest_of, read_names
-from dispatch.errors import UnavailableError
+from dispatch.errors import DispatchError, UnavailableError
 from dispatch.ports.store import NamesStore
 from tests.property.checking import settings_for
 
@@ -84,7 +84,7 @@ class ChangingFolder:
     def create(self, folder: str, name: str) -> bool:
         raise NotImplementedError
 
-    def remove(self, folder: str, names: list[str]) -> list[str]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
         raise NotImplementedError
 
     def written(self, folder: str, name: str) -> float | None:

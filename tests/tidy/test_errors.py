@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dispatch import errors
+from dispatch.adapters.credentials.outcome import Broken
 from dispatch.adapters.posix.translation import TABLE
 from dispatch.checkpoint import Entry
 from dispatch.cli import exitcodes
@@ -97,6 +98,22 @@ def ends(node: ast.expr) -> str:
     return (text_of(last) or "")[-1:]
 
 
+def kinds_of_broken_sources() -> set[str]:
+    """Find the kinds that sources of credentials say, which `settle` raises."""
+    found = {Broken("").kind}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == Broken.__name__:
+                given = {keyword.arg: keyword.value for keyword in node.keywords}
+                kinds = ast.walk(given["kind"]) if "kind" in given else ()
+                found |= {
+                    text
+                    for kind in kinds
+                    if isinstance(kind, ast.expr) and (text := text_of(kind)) and text[-1] != "-"
+                }
+    return found
+
+
 def classes_by_kind() -> dict[str, set[str]]:
     """Collect which classes are raised with which kind."""
     found: dict[str, set[str]] = defaultdict(set)
@@ -105,6 +122,8 @@ def classes_by_kind() -> dict[str, set[str]]:
             found[raised.kind].add(raised.error.__name__)
     for error, kind, _ in TABLE.values():
         found[kind].add(error.__name__)
+    for kind in kinds_of_broken_sources():
+        found[kind].add(errors.CredentialsError.__name__)
     return dict(found)
 
 

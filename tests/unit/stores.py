@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from dispatch.adapters.posix import PosixStore
 from dispatch.adapters.posix.filesystem import OsFilesystem
 from dispatch.checkpoint.log import Log
+from dispatch.errors import DispatchError
 from dispatch.model.removal import Aside, Gone, Left
 
 T = TypeVar("T")
@@ -160,7 +161,7 @@ class ScriptedStore(PosixStore):
         with self._call("create"):
             return super().create(folder, name)
 
-    def remove(self, folder: str, names: list[str]) -> list[str]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
         with self._call("remove"):
             return super().remove(folder, names)
 

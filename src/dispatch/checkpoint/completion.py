@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # A Trainer that logged a million steps writes about 100 MB; what is larger is no marker.
 MARKER_BYTES_MAX = 256 * 1024 * 1024
 _STEP_DIGITS_MAX = 20  # of 2^64-1
+_HF_STATE = b"trainer_state.json"
+_DCP_METADATA = b".metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,14 @@ class Framework:
             directly in the execution's folder.
         is_complete: The rule: whether the save at a path is complete for a step. Raises what the
             store raises when looking fails.
+        markers: The files in a save without which the rule never holds. Where a save can't be
+            renamed, they are deleted before anything else of it.
     """
 
     name: str
     prefix: bytes
     is_complete: Callable[[SavesStore, bytes, int], bool]
+    markers: tuple[bytes, ...] = ()
 
     hf: ClassVar[Framework]
     dcp: ClassVar[Framework]
@@ -63,7 +68,7 @@ def _hf_is_complete(store: SavesStore, save: bytes, step: int) -> bool:
     The incomplete-mark is looked for after the state: looked for before, a rewrite that begins
     between the two looks would pass.
     """
-    content = store.read(save, b"trainer_state.json", MARKER_BYTES_MAX)
+    content = store.read(save, _HF_STATE, MARKER_BYTES_MAX)
     if content is None or _global_step(content) != step:
         return False
     return not store.has_name(save, b"checkpoint-is-incomplete.txt")
@@ -85,11 +90,11 @@ def _global_step(content: bytes) -> int | None:
 
 def _dcp_is_complete(store: SavesStore, save: bytes, _step: int) -> bool:
     """DCP renames ``.metadata`` into place last, after every rank's shards."""
-    return store.has_file(save, b".metadata")
+    return store.has_file(save, _DCP_METADATA)
 
 
-Framework.hf = Framework("hf", b"checkpoint-", _hf_is_complete)
-Framework.dcp = Framework("dcp", b"step-", _dcp_is_complete)
+Framework.hf = Framework("hf", b"checkpoint-", _hf_is_complete, (_HF_STATE,))
+Framework.dcp = Framework("dcp", b"step-", _dcp_is_complete, (_DCP_METADATA,))
 FRAMEWORKS = (Framework.hf, Framework.dcp)
 
 

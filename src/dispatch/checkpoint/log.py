@@ -105,8 +105,12 @@ class Log:
         Raises:
             NotFoundError: There is no such publication.
             UnknownOutcomeError: It may come back after a power loss.
+            DispatchError: It could not be removed, and is still there.
         """
-        if not self.store.remove(PUB, [entry.name()]):
+        removed, failures = self.store.remove(PUB, [entry.name()])
+        if failures:
+            raise failures[0]
+        if not removed:
             self.store.check()
             message = f"{entry.name()!r} is not published"
             raise NotFoundError(message, kind="entry-missing", hint="`publish log` lists them.")

@@ -11,6 +11,7 @@ from dispatch.errors import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dispatch.errors import DispatchError
     from dispatch.ports.store import PublishingStore
     from dispatch.ports.waiting import Patience
 
@@ -48,7 +49,7 @@ class PatientStore:
     def create(self, folder: str, name: str) -> bool:
         return self._ask(f"creating {folder}/{name}", lambda: self.store.create(folder, name))
 
-    def remove(self, folder: str, names: list[str]) -> list[str]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
         return self._ask(f"removing from {folder}/", lambda: self.store.remove(folder, names))
 
     def written(self, folder: str, name: str) -> float | None:

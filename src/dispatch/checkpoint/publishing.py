@@ -25,6 +25,7 @@ def publish_entry(store: PublishingStore, entry: Entry, *, sync: bool) -> bool:
         InvalidInputError: It is not to be published; nothing was written.
         NotFoundError: There is no such save (any more), and this call left no entry.
         UnknownOutcomeError: The entry may not survive a power loss.
+        DispatchError: The save went away meanwhile, and the entry could not be withdrawn.
     """
     refuse_unpublishable(entry.path)
     for _ in range(_ATTEMPTS_MAX):
@@ -38,7 +39,9 @@ def publish_entry(store: PublishingStore, entry: Entry, *, sync: bool) -> bool:
         if created:
             # A prune took the save meanwhile: withdraw. It may put it back, and another
             # publisher may have been told "already published" by our entry, so look again.
-            store.remove(PUB, [entry.name()])
+            _, failures = store.remove(PUB, [entry.name()])
+            if failures:
+                raise failures[0]
     message = f"{entry.save!r} comes and goes: it was taken away {_ATTEMPTS_MAX} times"
     raise NotFoundError(message, kind="save-missing")
 

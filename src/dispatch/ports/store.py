@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dispatch.errors import DispatchError
     from dispatch.model.removal import Aside, Gone, Left
 
 
@@ -46,13 +47,15 @@ class NamesStore(Protocol):
         """
         ...
 
-    def remove(self, folder: str, names: list[str]) -> list[str]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
         """Remove ``names`` in the order given, then make their removal durable.
 
-        Durable also when none was there: whoever removed it may not have synced yet.
+        Durable also when none was there: whoever removed it may not have synced yet. One that
+        can't be removed doesn't keep the others from going.
 
         Returns:
-            Those that this call removed; a name that was not there is not an error.
+            Those that this call removed, and one error, in which it is named, for each that
+            could not be. A name that was not there is in neither.
 
         Raises:
             UnknownOutcomeError: Some are removed and may come back after a power loss.
@@ -150,6 +153,9 @@ class Root(Protocol):
 
     def check(self) -> None:
         """Make sure that the root is there and is the one that was opened.
+
+        A store that nothing can be mounted over asks nothing: there a root that is missing shows
+        when something is listed or created.
 
         Raises:
             NotFoundError: It is gone.

@@ -21,6 +21,8 @@ from dispatch.testing.nodes import Folder, Node, Pipe, look, parent_of, resolve,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dispatch.errors import DispatchError
+
 FOLDERS = ("pub", "runs")
 """The folders that hold names."""
 
@@ -104,13 +106,13 @@ class MemoryStore:
         self._written[folder, name] = float(next(self._clock))
         return True
 
-    def remove(self, folder: str, names: list[str]) -> list[str]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
         self._require_root()
         for name in names:
             _require_name(folder, name)
         content = self.folder.inner.get(folder.encode(), Folder())
         assert isinstance(content, Folder)
-        return [name for name in names if content.inner.pop(os.fsencode(name), None) is not None]
+        return [n for n in names if content.inner.pop(os.fsencode(n), None) is not None], []
 
     def written(self, folder: str, name: str) -> float | None:
         self._require_root()

@@ -11,7 +11,7 @@ import pytest
 from dispatch.checkpoint import FRAMEWORKS, Framework, parse_framework
 from dispatch.checkpoint.completion import MARKER_BYTES_MAX
 from dispatch.errors import InvalidInputError, UnavailableError
-from tests.unit.stores import ScriptedStore, make_save, raising, trainer_state
+from tests.unit.stores import ScriptedStore, make_save, plain_store, raising, trainer_state
 
 HF, DCP = Framework.hf, Framework.dcp
 STATE = b'{"epoch": 1.5, "global_step": 500, "log_history": [{"loss": 0.25, "step": 500}]}'
@@ -336,3 +336,15 @@ def test_an_unknown_framework_is_refused_with_those_there_are(text: str) -> None
 def test_the_state_used_here_is_json() -> None:
     """The cuts above are cuts of something whole."""
     assert json.loads(STATE)["global_step"] == 500
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda framework: framework.name)
+def test_the_rule_never_holds_without_its_markers(root: Path, framework: Framework) -> None:
+    """So that a removal which begins with them never leaves what looks complete."""
+    assert framework.markers
+    save = make_save(root, 7)
+    (root / os.fsdecode(save) / ".metadata").touch()
+    assert framework.is_complete(plain_store(root), save, 7)
+    for marker in framework.markers:
+        (root / os.fsdecode(save + b"/" + marker)).unlink()
+        assert not framework.is_complete(plain_store(root), save, 7)

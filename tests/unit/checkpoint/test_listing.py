@@ -9,7 +9,7 @@ import pytest
 from dispatch.checkpoint import listing
 from dispatch.checkpoint.entry import Entry, encode_path, parse_entry_name
 from dispatch.checkpoint.listing import latest_of, parse_all, read_names
-from dispatch.errors import MalformedError, UnavailableError
+from dispatch.errors import DispatchError, MalformedError, UnavailableError
 from tests.data.vectors import ENTRIES, MALFORMED_NAMES
 
 Pass = tuple[list[str], bool | None]
@@ -31,7 +31,7 @@ class Passes:
     def create(self, folder: str, name: str) -> bool:
         raise NotImplementedError
 
-    def remove(self, folder: str, names: list[str]) -> list[str]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
         raise NotImplementedError
 
     def written(self, folder: str, name: str) -> float | None:

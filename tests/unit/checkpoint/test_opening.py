@@ -1,6 +1,7 @@
 """The public door: which roots open, and what is said of those that don't."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,12 +44,77 @@ def test_a_root_that_is_no_absolute_path_is_refused(given: str) -> None:
         open_store(given)
 
 
-@pytest.mark.parametrize("given", ["s3://bucket/prefix", "s3:bucket"])
-def test_s3_is_refused_until_it_is_built(given: str) -> None:
+@pytest.mark.parametrize(
+    "given",
+    ["s3:bucket", "s3://", "s3://ab", "s3://Bucket/x", "s3://bucket//x", "s3://bucket/a/../b",
+     "s3://bucket/./a", "s3://bucket/a\\b", "s3://bucket/a\nb", "s3://bucket/\udcff",
+     "s3://bucket/" + "x" * 764, "s3:///x"],
+)  # fmt: skip
+def test_a_root_that_is_no_bucket_is_refused(given: str) -> None:
     """And not taken for a folder."""
-    with pytest.raises(InvalidInputError, match="S3 roots aren't built yet") as caught:
+    with pytest.raises(InvalidInputError):
         open_store(given)
+
+
+@pytest.mark.parametrize(
+    "given", ["s3://bucket", "s3://bucket/", "s3://bucket/a/b", "s3://a.b-c/a/"]
+)
+def test_a_bucket_opens_without_being_asked(given: str) -> None:
+    """A slash at its end means nothing."""
+    options = {"endpoint": "http://127.0.0.1:1", "creds": ["env"], "environment": {}}
+    with open_store(given, **options) as log:
+        assert log.exec_dir("a") == f"{given.rstrip('/')}/exec/a"
+        assert log.relative(f"{given.rstrip('/')}/exec/a/") == b"exec/a"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"zone": 1, "area": 2}, "unknown options of an S3 root: area, zone"),
+        ({"endpoint": 1}, "option endpoint is of type int, not text"),
+        ({"endpoint": "ftp://x"}, "is not http"),
+        ({"endpoint": "http://user:MARKED@x"}, "is not http"),
+        ({"endpoint": "https://x/path"}, "is not http"),
+        ({"endpoint": "https://[x"}, "is not http"),
+        ({"endpoint": "http://x"}, "plain http to another machine"),
+        ({"addressing": "both"}, "auto, path, virtual"),
+        ({"ca_file": "/no/such/file"}, "/no/such/file"),
+        ({"insecure_http": "yes"}, "option insecure_http is of type str, not True or False"),
+        ({"creds": "env"}, "option creds is of type str, not a list of texts"),
+        ({"creds": ["nowhere"]}, "is not a source"),
+        ({"environment": "MARKED"}, "option environment is of type str, not a mapping"),
+        ({"proxy": "http://user:MARKED@x"}, "a user or a password"),
+    ],
+)
+def test_an_option_of_s3_that_is_wrong_is_refused(options: dict[str, object], said: str) -> None:
+    """By its name, and never with what may be a secret."""
+    with pytest.raises(InvalidInputError, match=said) as caught:
+        open_store("s3://bucket/x", **options)
+    assert "MARKED" not in str(caught.value)
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3's packages are looked for when an S3 root is opened, and not before."""
+    forget_s3(monkeypatch)
+    monkeypatch.setitem(sys.modules, "botocore.config", None)
+    with pytest.raises(InvalidInputError, match="botocore") as caught:
+        open_store("s3://bucket/x")
     assert caught.value.kind == "not-built"
+    assert "pip install 'dispatch[s3]'" in caught.value.hint
+
+
+def test_a_package_of_our_own_that_is_missing_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not something to install."""
+    forget_s3(monkeypatch)
+    monkeypatch.setitem(sys.modules, "dispatch.adapters.s3.location", None)
+    with pytest.raises(ModuleNotFoundError):
+        open_store("s3://bucket/x")
+
+
+def forget_s3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the adapter be imported anew."""
+    for name in [name for name in sys.modules if name.startswith("dispatch.adapters.s3")]:
+        monkeypatch.delitem(sys.modules, name)
 
 
 def test_unknown_options_are_refused_by_name(root: Path) -> None:

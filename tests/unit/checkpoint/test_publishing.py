@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dispatch.checkpoint import Entry
+from dispatch.checkpoint.log import Log
 from dispatch.checkpoint.publishing import publish_entry, refuse_unpublishable
-from dispatch.errors import InvalidInputError, NotFoundError, UnavailableError
+from dispatch.errors import InvalidInputError, NotFoundError, RefusedError, UnavailableError
 from tests.unit.stores import ScriptedStore, make_save, names_in, raising
 
 
@@ -227,3 +228,24 @@ def test_a_failure_to_look_is_passed_on_and_withdraws_nothing(
     with pytest.raises(UnavailableError):
         publish_entry(store, entry, sync=False)
     assert "remove" not in store.calls
+
+
+def test_an_entry_that_cannot_be_withdrawn_is_an_error(
+    root: Path, store: ScriptedStore, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody must look: it names a save that has gone."""
+    save = make_save(root, 1)
+    store.after("create", lambda: shutil.rmtree(root / os.fsdecode(save)))
+    failure = RefusedError("removing it: EPERM")
+    monkeypatch.setattr(ScriptedStore, "remove", lambda *_: ([], [failure]))
+    with pytest.raises(RefusedError):
+        log.publish(1, 1, save)
+
+
+def test_an_entry_that_cannot_be_removed_is_not_retracted(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = RefusedError("removing it: EPERM")
+    monkeypatch.setattr(ScriptedStore, "remove", lambda *_: ([], [failure]))
+    with pytest.raises(RefusedError):
+        log.retract(Entry(1, 1, "exec/a"))

@@ -11,6 +11,7 @@ from dispatch.errors import UnavailableError
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
+    from dispatch.errors import DispatchError
     from dispatch.ports.filesystem import Status
 
 # A change is stamped with a clock that ticks every 10 ms at worst (CONFIG_HZ=100), or every
@@ -66,16 +67,17 @@ class PosixNames(PosixRoot):
             fs.close(handle)
         return is_new
 
-    def remove(self, folder: str, names: list[str]) -> list[str]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
         """See `dispatch.ports.store.NamesStore`."""
         fs = self._filesystem
         try:
             handle = fs.open_dir(folder, self._handle)
         except FileNotFoundError:
-            return []
+            return [], []
         except OSError as error:
             raise translate(error, f"opening {self._show(folder)}") from error
-        removed = []
+        removed: list[str] = []
+        failures: list[DispatchError] = []
         try:
             for name in names:
                 try:
@@ -84,11 +86,13 @@ class PosixNames(PosixRoot):
                 except FileNotFoundError:
                     pass
                 except OSError as error:
-                    raise translate(error, f"removing {self._show(folder)}/{name}") from error
+                    failure = translate(error, f"removing {self._show(folder)}/{name}")
+                    failure.__cause__ = error
+                    failures.append(failure)
             self._sync(handle, folder)
         finally:
             fs.close(handle)
-        return removed
+        return removed, failures
 
     def written(self, folder: str, name: str) -> float | None:
         """See `dispatch.ports.store.NamesStore`."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dispatch.adapters.s3.requests import os_text
+from dispatch.adapters.s3.answers import IncompleteAnswerError
+from dispatch.adapters.s3.requests import operation, require_whole
 from dispatch.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -12,49 +13,87 @@ if TYPE_CHECKING:
 
     from dispatch.adapters.s3.requests import Requests
 
+_ACTION = "list_objects_v2"
+_MARKER_AND_ONE = 2  # a folder marker is no part of a save, so one key more is asked for
 
-def pages(
-    requests: Requests, prefix: bytes, *, by_folder: bool = False
-) -> Iterator[dict[str, Any]]:
-    """The pages of what is below ``prefix``, a path relative to the root.
 
-    Args:
-        requests: The root's.
-        prefix: The beginning of every key, relative to the root.
-        by_folder: Stop at the next slash, as for a folder's own names.
+def pages(requests: Requests, prefix: str, **parameters: object) -> Iterator[dict[str, Any]]:
+    """The pages of keys that begin with ``prefix``. A page may be empty and not be the last.
 
     Raises:
         UnavailableError: A page failed, or says that there is more and not where (kind
             ``listing-incomplete``).
     """
-    location = requests.location
-    what = f"list_objects_v2 {os_text(location.url(prefix))}"
-    parameters: dict[str, Any] = {"Bucket": location.bucket, "Prefix": location.key(prefix)}
-    if by_folder:
-        parameters["Delimiter"] = "/"
+    bucket = requests.location.bucket
+    what = f"{operation(_ACTION)} s3://{bucket}/{prefix}"
     seen: set[str] = set()
+    asked = {"Bucket": bucket, "Prefix": prefix, **parameters}
+
+    def request() -> dict[str, Any]:
+        return _whole_page(requests.client.list_objects_v2(**asked))
+
     while True:
-        page = requests.do(what, lambda: requests.client.list_objects_v2(**parameters))
+        page = requests.do(what, request, _ACTION)
         yield page
-        if not page.get("IsTruncated"):
+        if not page["IsTruncated"]:
             return
         token = page.get("NextContinuationToken")
         if not token or token in seen:
-            message = f"{what}: a page says that there is more, but not where"
+            message = f"a page of the listing says that there is more, but not where: {what}"
             raise UnavailableError(message, kind="listing-incomplete")
         seen.add(token)
-        parameters["ContinuationToken"] = token
+        asked["ContinuationToken"] = token
 
 
-def keys_below(requests: Requests, prefix: bytes, *, by_folder: bool = False) -> Iterator[str]:
-    """Each key below ``prefix``, without it, in the order of the store.
+def _whole_page(page: dict[str, Any]) -> dict[str, Any]:
+    """The page, which has as many keys as it says.
 
-    A folder marker (a key that equals the prefix) has no name and is left out.
+    Raises:
+        IncompleteAnswerError: It has not; it was cut off.
     """
-    start = len(requests.location.key(prefix))
-    for page in pages(requests, prefix, by_folder=by_folder):
+    require_whole(_ACTION, page)
+    keys, prefixes = len(page.get("Contents", ())), len(page.get("CommonPrefixes", ()))
+    if page["KeyCount"] not in {keys, keys + prefixes}:  # stores differ in what they count
+        raise IncompleteAnswerError(f"{keys} keys, {prefixes} prefixes, not {page['KeyCount']}")
+    return page
+
+
+def keys_below(requests: Requests, folder: str) -> list[str]:
+    """Each key that begins with ``folder`` (a slash at its end), in the order of the store.
+
+    A folder marker (a key that equals it) has no name and is left out.
+    """
+    return [
+        item["Key"]
+        for page in pages(requests, folder)
+        for item in page.get("Contents", ())
+        if item["Key"] != folder
+    ]
+
+
+def has_key_below(requests: Requests, folder: str) -> bool:
+    """Whether there is any key that begins with ``folder``, its own marker aside."""
+    return any(
+        item["Key"] != folder
+        for page in pages(requests, folder, MaxKeys=_MARKER_AND_ONE)
+        for item in page.get("Contents", ())
+    )
+
+
+def names_in(requests: Requests, folder: str, prefix: str) -> list[str]:
+    """The names directly in ``folder`` that begin with ``prefix``: of keys, and of folders.
+
+    Args:
+        requests: The root's.
+        folder: The beginning of keys, with a slash at its end unless it is empty.
+        prefix: What the names begin with.
+    """
+    start = len(folder)
+    found: dict[str, None] = {}
+    for page in pages(requests, folder + prefix, Delimiter="/"):
         for item in page.get("Contents", ()):
-            if len(item["Key"]) > start:
-                yield item["Key"][start:]
+            found[item["Key"][start:]] = None
         for item in page.get("CommonPrefixes", ()):
-            yield item["Prefix"][start:].rstrip("/")
+            found[item["Prefix"][start:].removesuffix("/")] = None
+    found.pop("", None)  # a folder marker, or `folder//…`
+    return list(found)

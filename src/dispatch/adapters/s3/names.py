@@ -1,7 +1,8 @@
-"""Flat folders of names: keys of zero bytes."""
+"""Flat folders of names: keys below ``pub/`` and ``runs/``."""
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from dispatch.adapters.s3.listing import keys_below
@@ -15,22 +16,28 @@ if TYPE_CHECKING:
 class S3Names:
     """`dispatch.ports.store.NamesStore`."""
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+    __slots__ = ()
 
-    def names(self, folder: str) -> tuple[list[str], bool]:
+    _requests: Requests
+
+    def names(self, folder: str) -> tuple[list[str], bool | None]:
         """See `dispatch.ports.store.NamesStore`.
 
-        A pass counts when the keys came in ascending order: a newer one then lies ahead.
+        A pass counts when the keys came in ascending order: a newer one then lies ahead. A key
+        in a folder below is a name with a slash in it, which no entry has.
         """
-        found = list(keys_below(self._requests, folder.encode() + b"/"))
-        return found, all(map(str.__lt__, found, found[1:]))
+        start = self._requests.location.key(folder.encode()) + "/"
+        found = [key[len(start) :] for key in keys_below(self._requests, start)]
+        return found, all(map(operator.lt, found, found[1:]))
 
     def create(self, folder: str, name: str) -> bool:
-        """See `dispatch.ports.store.NamesStore`. Durable when the store answered."""
-        path = f"{folder}/{name}".encode()
+        """See `dispatch.ports.store.NamesStore`.
+
+        Durable when the store has answered. "Already there" is also said after a lost answer to
+        a try of our own: the name is the content, whoever made it.
+        """
         try:
-            self._requests.call("put_object", path, Body=b"", IfNoneMatch="*")
+            self._requests.call("put_object", _path(folder, name), Body=b"", IfNoneMatch="*")
         except Exists:
             return False
         return True
@@ -38,13 +45,15 @@ class S3Names:
     def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
         """See `dispatch.ports.store.NamesStore`.
 
-        S3 answers the same whether a key was there or not, so names that another prune removed
-        at the same moment count as removed by both.
+        S3 answers a removal the same whether the key was there or not, so each is looked at
+        first; one that somebody else removes between the two counts as removed by both.
         """
-        removed, failures = [], []
+        removed: list[str] = []
+        failures: list[DispatchError] = []
         for name in names:
             try:
-                self._requests.call("delete_object", f"{folder}/{name}".encode())
+                self._requests.call("head_object", _path(folder, name))
+                self._requests.call("delete_object", _path(folder, name))
                 removed.append(name)
             except Absent:
                 pass
@@ -55,7 +64,11 @@ class S3Names:
     def written(self, folder: str, name: str) -> float | None:
         """See `dispatch.ports.store.NamesStore`."""
         try:
-            answer = self._requests.call("head_object", f"{folder}/{name}".encode())
+            answer = self._requests.call("head_object", _path(folder, name))
         except Absent:
             return None
         return float(answer["LastModified"].timestamp())
+
+
+def _path(folder: str, name: str) -> bytes:
+    return f"{folder}/{name}".encode("utf-8", "surrogateescape")

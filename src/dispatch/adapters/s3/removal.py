@@ -1,67 +1,69 @@
-"""Taking saves away where nothing can be renamed: the markers first, then the rest."""
+"""Taking saves away where nothing can be renamed: the markers first, then the rest.
+
+Keys are deleted as they were listed, also those that no path of ours would have.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dispatch.adapters.s3.answers import IncompleteAnswerError
 from dispatch.adapters.s3.listing import keys_below
-from dispatch.adapters.s3.requests import Absent, os_text
+from dispatch.adapters.s3.requests import Absent, operation
+from dispatch.adapters.s3.saves import has_key, has_save
 from dispatch.errors import DispatchError
 from dispatch.model.removal import Aside, Gone, Left
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from dispatch.adapters.s3.requests import Requests
 
-_BATCH = 1000  # keys in one DeleteObjects
+BATCH_KEYS_MAX = 1000  # in one DeleteObjects: S3's own limit
 _SHOWN = 3  # keys named in one reason
+_CODE_LETTERS_MAX = 64
 
 
 class S3Removal:
-    """`dispatch.ports.store.RemovalStore`.
+    """`dispatch.ports.store.RemovalStore`."""
 
-    Args:
-        requests: The root's.
-        markers: The files that make a save of any framework complete, relative to the save.
-    """
+    __slots__ = ()
 
-    def __init__(self, requests: Requests, markers: Sequence[bytes]) -> None:
-        self._requests = requests
-        self._markers = markers
+    _requests: Requests
+    _markers: Sequence[bytes]
 
     def may_set_aside(self, save: bytes) -> Left | Gone | None:
         """See `dispatch.ports.store.RemovalStore`."""
-        return None if self._keys(save) else Gone()
+        return None if has_save(self._requests, save) else Gone()
 
     def set_aside(self, save: bytes) -> Aside | Left | Gone:
         """See `dispatch.ports.store.RemovalStore`: nothing moves."""
-        return Aside(save, save)
+        return Aside(save, save) if has_save(self._requests, save) else Gone()
 
     def put_back(self, aside: Aside) -> bool:
         """See `dispatch.ports.store.RemovalStore`: it never went away."""
-        return bool(self._keys(aside.place))
+        return has_save(self._requests, aside.place)
 
     def delete(self, aside: Aside) -> Left | Gone | None:
-        """See `dispatch.ports.store.RemovalStore`."""
-        keys = self._keys(aside.place)
-        if not keys:
-            return Gone()
-        markers = {aside.place + b"/" + marker for marker in self._markers}
-        failures: list[str] = []
-        for key in filter(markers.__contains__, keys):
-            try:
-                self._requests.call("delete_object", key)
-            except Absent:
-                pass
-            except DispatchError as error:
-                return Left(str(error), failed=True)
-        rest = [key for key in keys if key not in markers]
+        """See `dispatch.ports.store.RemovalStore`.
+
+        Every known marker goes before anything else, one by one: what is left of a save, when
+        this ends half-way, never looks complete. Where a marker stays, all the rest does.
+        """
+        requests = self._requests
+        folder = requests.location.key(aside.place) + "/"
         try:
-            for start in range(0, len(rest), _BATCH):
-                failures += self._delete_batch(rest[start : start + _BATCH])
+            below = keys_below(requests, folder)
+            own = [folder.removesuffix("/")] if has_key(requests, aside.place) else []
+            if not below and not own:
+                return Gone()
+            markers = {folder + requests.location.text(marker) for marker in self._markers}
+            for key in filter(markers.__contains__, below):
+                self._delete(key)
+            rest = [*(key for key in below if key not in markers), *own, folder]
+            failures = list(self._delete_batches(rest))
         except DispatchError as error:
-            failures.append(str(error))
+            return Left(str(error), failed=True)
         if failures:
             more = f", and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
             return Left("; ".join(failures[:_SHOWN]) + more, failed=True)
@@ -72,27 +74,47 @@ class S3Removal:
         del folder
         return []
 
-    def _keys(self, save: bytes) -> list[bytes]:
-        below = [save + b"/" + key.encode() for key in keys_below(self._requests, save + b"/")]
+    def _delete(self, key: str) -> None:
         try:
-            self._requests.call("head_object", save)
+            self._requests.call_on_key("delete_object", key)
         except Absent:
-            return below
-        return [save, *below]
+            pass
 
-    def _delete_batch(self, paths: list[bytes]) -> list[str]:
-        """Delete keys with one request; a reason for each that was not deleted."""
-        requests = self._requests
-        location = requests.location
-        objects = [{"Key": location.key(path)} for path in paths]
-        what = f"delete_objects {os_text(location.url(paths[0]))} and {len(paths) - 1} more"
-        answer = requests.do(
-            what,
-            lambda: requests.client.delete_objects(
-                Bucket=location.bucket, Delete={"Objects": objects, "Quiet": True}
-            ),
-        )
+    def _delete_batches(self, keys: list[str]) -> Iterator[str]:
+        """Delete keys; a reason for each that was not. One batch's failure stops no other."""
+        for start in range(0, len(keys), BATCH_KEYS_MAX):
+            batch = keys[start : start + BATCH_KEYS_MAX]
+            try:
+                yield from self._delete_batch(batch)
+            except DispatchError as error:
+                yield str(error)
+
+    def _delete_batch(self, keys: list[str]) -> list[str]:
+        requests, bucket = self._requests, self._requests.location.bucket
+        # Not quiet: a quiet answer that was cut off looks like success.
+        asked = {"Objects": [{"Key": key} for key in keys], "Quiet": False}
+
+        def request() -> dict[str, Any]:
+            answer: dict[str, Any] = requests.client.delete_objects(Bucket=bucket, Delete=asked)
+            told = {item.get("Key") for name in _TOLD for item in answer.get(name, ())}
+            missing = set(keys) - told
+            if missing:
+                raise IncompleteAnswerError(f"it says nothing of {len(missing)} keys")
+            return answer
+
+        others = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+        what = f"{operation('delete_objects')} s3://{bucket}/{keys[0]}{others}"
+        answer = requests.do(what, request, "delete_objects")
         return [
-            f"s3://{location.bucket}/{error.get('Key', '')}: {error.get('Code', 'unknown')}"
+            f"s3://{bucket}/{error['Key']}: {_shown(error.get('Code'))}"
             for error in answer.get("Errors", ())
+            if error.get("Code") != "NoSuchKey"
         ]
+
+
+_TOLD = ("Deleted", "Errors")
+
+
+def _shown(code: object) -> str:
+    text = str(code or "")
+    return text if text.isalnum() and len(text) <= _CODE_LETTERS_MAX else "not deleted"

@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from dispatch.adapters.s3.answers import Answer, classify, translate
-from dispatch.errors import UnavailableError, UnknownOutcomeError
+from dispatch.adapters.s3.answers import FOREIGN, Answer, IncompleteAnswerError, classify
+from dispatch.adapters.s3.translation import translate
+from dispatch.errors import CredentialsError, DispatchError, UnavailableError, UnknownOutcomeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from dispatch.adapters.s3.location import Location
-    from dispatch.errors import DispatchError
     from dispatch.ports.credentials import Keys
     from dispatch.ports.waiting import Clock
 
-_OPERATION_S = 120.0  # four read time-outs: the slowest loser of a race on SeaweedFS took 14 s
-_PAUSE_S, _PAUSE_S_MAX = 0.1, 5.0  # between tries, doubled each time
-_TRIED_AGAIN = frozenset({Answer.CONFLICT, Answer.NEVER_SENT, Answer.UNKNOWN})
+OPERATION_S = 80.0  # with a last try of 35 s it ends, and says why, within a watch's 2 minutes
+PAUSE_S, PAUSE_S_MAX = 0.1, 5.0  # between tries, doubled each time, less a jitter of up to half
 
 
 class Absent(Exception):  # noqa: N818 - an answer, not an error
@@ -32,6 +30,30 @@ class Exists(Exception):  # noqa: N818 - an answer, not an error
 
 
 @dataclass(frozen=True, slots=True)
+class _Failure:
+    answer: Answer
+    error: DispatchError
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What requests are given of the world around them.
+
+    Attributes:
+        clock: For the deadline and the pauses.
+        now: The wall clock in seconds since 1970, to tell a skew.
+        fraction: A random number from 0 up to 1, so that those who failed together don't come
+            back together.
+        quiet: Around each call of botocore, which logs what it sends.
+    """
+
+    clock: Clock
+    now: Callable[[], float]
+    fraction: Callable[[], float]
+    quiet: Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True, slots=True)
 class Requests:
     """The requests of one root.
 
@@ -39,66 +61,175 @@ class Requests:
         client: A botocore client whose every call is one request.
         keys: What it signs with, told when the store says they have expired.
         location: The bucket and prefix.
-        clock: For the deadline and the pauses.
-        now: The wall clock in seconds since 1970, to tell a skew.
+        around: Clocks, chance, silence.
     """
 
     client: Any
     keys: Keys
     location: Location
-    clock: Clock
-    now: Callable[[], float]
+    around: Surroundings
 
     def call(self, action: str, path: bytes, **parameters: object) -> dict[str, Any]:
         """One operation on the key of ``path``; see `do`."""
-        key = self.location.key(path)
-        method = getattr(self.client, action)
-        what = f"{action} {os_text(self.location.url(path))}"
-        return self.do(what, lambda: method(Bucket=self.location.bucket, Key=key, **parameters))
+        return self.call_on_key(action, self.location.key(path), **parameters)
 
-    def do(self, what: str, request: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def call_on_key(self, action: str, key: str, **parameters: object) -> dict[str, Any]:
+        """One operation on a whole key; see `do`."""
+        method = getattr(self.client, action)
+        bucket = self.location.bucket
+
+        def request() -> dict[str, Any]:
+            answer: dict[str, Any] = method(Bucket=bucket, Key=key, **parameters)
+            return require_whole(action, answer)
+
+        return self.do(f"{operation(action)} s3://{bucket}/{key}", request, action)
+
+    def do(self, what: str, request: Callable[[], dict[str, Any]], action: str) -> dict[str, Any]:
         """What ``request`` answers, tried again while that can help.
+
+        What is raised has neither a cause nor a context: those hold the headers that were sent.
 
         Raises:
             Absent: The key is not there.
             Exists: The condition that it is not there failed.
             UnknownOutcomeError: The deadline passed, and a try may have had its effect.
             UnavailableError: The deadline passed, or the store answered with a fault.
-            DispatchError: Any other answer, by `dispatch.adapters.s3.answers.translate`.
+            DispatchError: Any other answer, by `dispatch.adapters.s3.translation`.
         """
-        deadline = self.clock.monotonic() + _OPERATION_S
-        pause, may_have_happened, has_renewed = _PAUSE_S, False, False
-        while True:
-            try:
+        effort = _Effort(self, has_effect=action in _CHANGES)
+        while isinstance(outcome := self._try(what, request), _Failure):
+            effort.go_on_after(outcome)
+        return outcome
+
+    def _try(self, what: str, request: Callable[[], dict[str, Any]]) -> dict[str, Any] | _Failure:
+        """One try. The keys are asked for before, so that what they raise isn't botocore's.
+
+        Raises:
+            CredentialsError: There are no keys.
+        """
+        self.keys.current()
+        try:
+            with self.around.quiet():
                 return request()
-            except (BotoCoreError, ClientError) as error:
-                answer = classify(error)
-                if answer is Answer.ABSENT:
-                    raise Absent from error
-                if answer is Answer.EXISTS:
-                    raise Exists from error
-                if answer is Answer.EXPIRED and not has_renewed:
-                    self.keys.renew()
-                    has_renewed = True
-                    continue
-                if answer not in _TRIED_AGAIN:
-                    raise translate(error, what, self.now()) from error
-                may_have_happened |= answer is Answer.UNKNOWN
-                if self.clock.monotonic() + pause > deadline:
-                    raise self._gave_up(error, what, may_have_happened) from error
-            self.clock.sleep(pause)
-            pause = min(2 * pause, _PAUSE_S_MAX)
-
-    def _gave_up(
-        self, error: BotoCoreError | ClientError, what: str, may_have_happened: bool
-    ) -> DispatchError:
-        last = translate(error, what, self.now())
-        message = f"{last}, again and again for {_OPERATION_S:g} s"
-        if may_have_happened:
-            return UnknownOutcomeError(message, kind="outcome-unknown", hint="Call again: it is safe.")
-        return UnavailableError(message, hint=last.hint)
+        except FOREIGN as error:
+            region = str(self.client.meta.region_name)
+            translated = translate(error, what, region, self.around.now())
+            return _Failure(classify(error), translated)
 
 
-def os_text(path: bytes) -> str:
-    """A path for a message."""
-    return path.decode("utf-8", "surrogateescape")
+_SURE = frozenset({"wrong-region", "clock-skew"})  # told by the headers of a HEAD's answer
+_CHANGES = frozenset({"put_object", "delete_object", "delete_objects"})
+
+
+class _Effort:
+    """The tries of one operation.
+
+    Args:
+        requests: Whose it is.
+        has_effect: Whether a try whose answer was lost may have changed something.
+    """
+
+    __slots__ = ("_deadline", "_has_effect", "_has_renewed", "_may_have_happened", "_pause", "_r")
+
+    def __init__(self, requests: Requests, *, has_effect: bool) -> None:
+        self._r = requests
+        self._deadline = requests.around.clock.monotonic() + OPERATION_S
+        self._pause = PAUSE_S
+        self._has_effect = has_effect
+        self._has_renewed = False
+        self._may_have_happened = False
+
+    def go_on_after(self, failure: _Failure) -> None:
+        """Return when it is time for the next try; else raise, see `Requests.do`."""
+        match failure.answer:
+            case Answer.ABSENT:
+                raise Absent
+            case Answer.EXISTS:
+                raise Exists
+            case Answer.CONFLICT | Answer.NEVER_SENT | Answer.UNKNOWN:
+                is_unknown = failure.answer is Answer.UNKNOWN
+                self._may_have_happened |= is_unknown and self._has_effect
+                self._wait(failure.error)
+            case Answer.EXPIRED | Answer.MAYBE_EXPIRED | Answer.FAILED:
+                if self._has_renewed or not self._can_renew(failure):
+                    raise failure.error
+                self._renew_after(failure)
+
+    def _can_renew(self, failure: _Failure) -> bool:
+        """Whether other keys could help, which only those that end can be."""
+        if failure.answer is Answer.MAYBE_EXPIRED and failure.error.kind not in _SURE:
+            keys = self._r.keys.current()
+            return keys.session_token is not None or keys.expires_at is not None
+        return failure.answer is Answer.EXPIRED
+
+    def _renew_after(self, failure: _Failure) -> None:
+        """Renew the keys, once; wait when their source can't be reached."""
+        refusal = _renew(self._r.keys)
+        if refusal is None:
+            self._has_renewed = True
+        elif refusal.kind == "credentials-unreachable":
+            self._wait(refusal)
+        elif refusal.kind == "credentials-expired" and failure.answer is Answer.MAYBE_EXPIRED:
+            raise failure.error  # the same keys again: they may well be valid, and lack a right
+        else:
+            raise refusal
+
+    def _wait(self, last: DispatchError) -> None:
+        around = self._r.around
+        pause = self._pause * (1 - around.fraction() / 2)
+        if around.clock.monotonic() + pause > self._deadline:
+            error = _gave_up(last, may_have_happened=self._may_have_happened)
+            raise error
+        around.clock.sleep(pause)
+        self._pause = min(2 * self._pause, PAUSE_S_MAX)
+
+
+def _renew(keys: Keys) -> CredentialsError | None:
+    """Renew the keys; what kept them from it, to be raised where no secret is in any frame."""
+    try:
+        keys.renew()
+    except CredentialsError as error:
+        return error.with_traceback(None)
+    return None
+
+
+def _gave_up(last: DispatchError, *, may_have_happened: bool) -> DispatchError:
+    message = f"{last}, again and again for {OPERATION_S:g} s"
+    if may_have_happened:
+        hint = "It may have happened; to call again is safe."
+        return UnknownOutcomeError(message, kind="outcome-unknown", hint=hint)
+    if isinstance(last, CredentialsError):
+        return CredentialsError(message, kind=last.kind, hint=last.hint)
+    return UnavailableError(message, hint=last.hint)
+
+
+_NEEDED = {
+    "put_object": ("ETag",),
+    "head_object": ("ETag", "ContentLength", "LastModified"),
+    "get_object": ("ETag", "ContentLength", "LastModified", "Body"),
+    "list_objects_v2": ("IsTruncated", "KeyCount"),
+}
+"""What every whole answer has. One that was cut off inside its headers, or a login page of some
+proxy, is success to botocore."""
+
+_NO_CONTENT = 204
+
+
+def require_whole(action: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a call, which is S3's and whole.
+
+    Raises:
+        IncompleteAnswerError: It is not.
+    """
+    missing = [name for name in _NEEDED.get(action, ()) if answer.get(name) is None]
+    if missing:
+        raise IncompleteAnswerError(f"without {', '.join(missing)}")
+    status = answer["ResponseMetadata"]["HTTPStatusCode"]
+    if action == "delete_object" and status != _NO_CONTENT:
+        raise IncompleteAnswerError(f"status {status}, not {_NO_CONTENT}")
+    return answer
+
+
+def operation(action: str) -> str:
+    """The name that policies know a method of the client by."""
+    return "".join(map(str.capitalize, action.split("_")))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dispatch.adapters.s3.connection import Connection, make_client
-from dispatch.adapters.s3.location import Location, parse_location
+from dispatch.adapters.s3.connection import make_client
+from dispatch.adapters.s3.location import parse_location
 from dispatch.adapters.s3.names import S3Names
 from dispatch.adapters.s3.removal import S3Removal
 from dispatch.adapters.s3.requests import Requests
@@ -13,20 +13,33 @@ from dispatch.adapters.s3.saves import S3Saves
 from dispatch.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from dispatch.adapters.s3.connection import Connection
+    from dispatch.adapters.s3.requests import Surroundings
     from dispatch.ports.credentials import Keys
-    from dispatch.ports.waiting import Clock
 
 
 class S3Store(S3Names, S3Saves, S3Removal):
-    """`dispatch.ports.store.Store` below one prefix of a bucket."""
+    """`dispatch.ports.store.Store` below one prefix of a bucket.
+
+    Args:
+        requests: The root's.
+        markers: The files that make a save of any framework complete, relative to the save.
+    """
+
+    __slots__ = ("_markers", "_requests")
 
     def __init__(self, requests: Requests, markers: Sequence[bytes]) -> None:
-        S3Removal.__init__(self, requests, markers)
+        self._requests = requests
+        self._markers = markers
 
     def check(self) -> None:
         """See `dispatch.ports.store.Root`: nothing can be mounted over a bucket."""
+
+    def close(self) -> None:
+        """See `dispatch.ports.store.Store`: the connections."""
+        self._requests.client.close()
 
     def location(self, path: bytes) -> bytes:
         """See `dispatch.ports.store.Root`."""
@@ -49,9 +62,8 @@ def open_bucket(
     root: str,
     connection: Connection,
     keys: Keys,
-    clock: Clock,
+    around: Surroundings,
     *,
-    now: Callable[[], float],
     markers: Sequence[bytes],
 ) -> S3Store:
     """The store below ``root``, ``s3://BUCKET/PREFIX``. Nothing is asked of the store yet.
@@ -59,6 +71,5 @@ def open_bucket(
     Raises:
         InvalidInputError: The root, the endpoint, or another setting is malformed.
     """
-    location: Location = parse_location(root)
-    client = make_client(connection, keys)
-    return S3Store(Requests(client, keys, location, clock, now), markers)
+    location = parse_location(root)
+    return S3Store(Requests(make_client(connection, keys), keys, location, around), markers)

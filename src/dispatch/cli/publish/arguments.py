@@ -25,15 +25,25 @@ class Flag:
         value: What its value is called in the help; empty for a switch, which takes none.
         help: One or more sentences for the help.
         default: The value when it is not given; None when there is none.
+        repeats: Whether it may be given again; its values are then joined by spaces.
     """
 
-    __slots__ = ("default", "help", "name", "value")
+    __slots__ = ("default", "help", "name", "repeats", "value")
 
-    def __init__(self, name: str, value: str, help_text: str, default: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        value: str,
+        help_text: str,
+        default: str | None = None,
+        *,
+        repeats: bool = False,
+    ) -> None:
         self.name = name
         self.value = value
         self.help = help_text
         self.default = default
+        self.repeats = repeats
 
 
 class Command:
@@ -167,7 +177,9 @@ def parse(command: Command, arguments: list[bytes]) -> Arguments:
             break
         if argument.startswith(b"-") and argument != b"-":
             flag, value = _flag_and_value(argument, rest, known)
-            if flag.name in given:
+            if flag.name in given and flag.repeats:
+                value = given[flag.name] + b" " + value
+            elif flag.name in given:
                 message = f"-{flag.name} is given twice"
                 raise InvalidInputError(message)
             given[flag.name] = value

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from dispatch.cli.publish.arguments import Command, Flag
 
-_CHECKPOINT = Flag("checkpoint", "ROOT", "The checkpoint root: an absolute path of a folder.")
+_CHECKPOINT = Flag(
+    "checkpoint",
+    "ROOT",
+    "The checkpoint root: an absolute path of a folder, or s3://BUCKET/PREFIX.",
+)
+_STORE = (
+    Flag("endpoint", "URL", "S3: the store, over AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL."),
+    Flag("region", "NAME", "S3: the bucket's region, over AWS_REGION and AWS_DEFAULT_REGION."),
+    Flag("addressing", "STYLE", "S3: where the bucket stands in a URL: auto, path or virtual."),
+    Flag("ca-file", "PEM", "S3: a file of certificates to trust instead of the usual ones."),
+    Flag("insecure-http", "", "S3: let plain http leave this machine."),
+    Flag("creds", "SOURCES", "S3: where keys come from, in order; may be repeated.", repeats=True),
+    Flag("proxy", "URL", "S3: the proxy; the environment's are never used."),
+)
 _ATTEMPT = Flag("attempt", "TOKEN", "This execution's attempt, over DISPATCH_ATTEMPT.")
 _EPOCH = Flag("epoch", "NUMBER", "This execution's epoch, over DISPATCH_EPOCH.")
 _FRAMEWORK = Flag("framework", "NAME", "Who writes the saves: hf (Trainer) or dcp (PyTorch DCP).")
@@ -75,7 +88,7 @@ COMMANDS = {
             "resolve",
             summary="print the save to resume from, or nothing",
             details=_RESOLVE,
-            flags=(_CHECKPOINT, *_COMMON),
+            flags=(_CHECKPOINT, *_STORE, *_COMMON),
             example=_RESOLVE_EXAMPLE,
         ),
         Command(
@@ -92,6 +105,7 @@ COMMANDS = {
                 _SYNC,
                 _ATTEMPT,
                 _EPOCH,
+                *_STORE,
                 *_COMMON,
             ),
             required=("checkpoint", "framework"),
@@ -101,7 +115,7 @@ COMMANDS = {
             "publish",
             summary="publish one save by hand",
             details=_PUBLISH,
-            flags=(_CHECKPOINT, _SYNC, _ATTEMPT, _EPOCH, *_COMMON),
+            flags=(_CHECKPOINT, _SYNC, _ATTEMPT, _EPOCH, *_STORE, *_COMMON),
             operands=("SAVE", "STEP"),
             example=_PUBLISH_EXAMPLE,
         ),
@@ -116,6 +130,7 @@ COMMANDS = {
                 Flag("dry-run", "", "Say what would be removed, and remove nothing."),
                 Flag("v", "", "Print each removed entry and folder to stdout."),
                 _EPOCH,
+                *_STORE,
                 *_COMMON,
             ),
             required=("checkpoint", "keep"),
@@ -125,14 +140,14 @@ COMMANDS = {
             "log",
             summary="list the publications, newest first",
             details=_LOG,
-            flags=(_CHECKPOINT, *_COMMON),
+            flags=(_CHECKPOINT, *_STORE, *_COMMON),
             example=_LOG_EXAMPLE,
         ),
         Command(
             "retract",
             summary="take back one publication that was made by mistake",
             details=_RETRACT,
-            flags=(_CHECKPOINT, Flag("yes", "", "Do not ask."), *_COMMON),
+            flags=(_CHECKPOINT, Flag("yes", "", "Do not ask."), *_STORE, *_COMMON),
             operands=("ENTRY",),
             example=_RETRACT_EXAMPLE,
         ),

@@ -10,6 +10,8 @@ from dispatch.model.number import parse_number
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dispatch.cli.publish.arguments import Arguments
 
 
@@ -55,9 +57,13 @@ def epoch_if_any(arguments: Arguments) -> int | None:
 def absolute(path: bytes) -> bytes:
     """``path`` from ``/`` on, links as they are spelled; ``..`` goes, unless after a link.
 
+    An ``s3://`` URL stays as it is.
+
     Raises:
         InvalidInputError: It is relative, and the working directory was removed.
     """
+    if path.startswith(b"s3://"):
+        return path
     spelled = path if path.startswith(b"/") else os.path.join(_working_directory(), path)
     if b".." not in spelled.split(b"/"):
         return spelled
@@ -78,6 +84,11 @@ def _working_directory() -> bytes:
     except (OSError, ValueError):
         is_right = False
     return spelled if is_right and spelled.startswith(b"/") else here
+
+
+def variables() -> Mapping[str, str]:
+    """All of the environment, for the settings of a store and for sources of its keys."""
+    return os.environ
 
 
 def _parse_epoch(arguments: Arguments, text: str) -> int:

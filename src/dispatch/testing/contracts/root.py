@@ -56,9 +56,18 @@ class RootContract:
         bench = make_store()
         store = bench.open()
         bench.destroy()
-        for look in (store.check, lambda: store.names("pub"), bench.open):
+        with pytest.raises(NotFoundError) as caught:
+            store.names("pub")
+        assert caught.value.kind == "root-missing"
+        with pytest.raises(DispatchError):
+            store.create("pub", "name")
+
+    def test_a_root_that_is_gone_is_seen_at_once(self, make_store: MakePublishingStore) -> None:
+        """By who checks, and by who opens it."""
+        bench = make_store()
+        store = bench.open()
+        bench.destroy()
+        for look in (store.check, bench.open):
             with pytest.raises(NotFoundError) as caught:
                 look()
             assert caught.value.kind == "root-missing"
-        with pytest.raises(DispatchError):
-            store.create("pub", "name")

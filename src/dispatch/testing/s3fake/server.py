@@ -122,6 +122,11 @@ class S3Fake:
         with self._service.lock:
             self._service.buckets[name] = bucket
 
+    def delete_bucket(self, name: str) -> None:
+        """Remove a bucket with all that is in it."""
+        with self._service.lock:
+            del self._service.buckets[name]
+
     def add_keys(self, keys: Keys) -> None:
         """Let more keys in, or replace those of the same access key."""
         with self._service.lock:

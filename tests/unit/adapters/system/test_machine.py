@@ -3,7 +3,7 @@
 import time
 
 from dispatch.adapters.system.clock import wall_ns
-from dispatch.adapters.system.entropy import token
+from dispatch.adapters.system.entropy import fraction, token
 
 
 def test_the_wall_clock_is_the_system_s() -> None:
@@ -17,3 +17,10 @@ def test_a_token_is_eight_bytes_that_nobody_else_has() -> None:
     tokens = {token() for _ in range(1000)}
     assert len(tokens) == 1000
     assert {len(drawn) for drawn in tokens} == {8}
+
+
+def test_a_fraction_is_from_0_up_to_1_and_never_the_same() -> None:
+    """So that those who failed together come back apart."""
+    drawn = {fraction() for _ in range(100)}
+    assert len(drawn) > 90
+    assert all(0 <= number < 1 for number in drawn)
