@@ -1,4 +1,4 @@
-"""When a framework's save is complete: one small rule each, read-only, inside the save (01 §7).
+"""When a framework's save is complete: one small rule each, read-only, inside the save (format §9).
 
 A marker that is absent, empty, cut short, being written or for another step means "not yet".
 Only a failure to look (permission, I/O) is an error.

@@ -1,4 +1,4 @@
-"""Publishing one save: the steps of 01 §4, the same on every store."""
+"""Publishing one save: the steps of format §6, the same on every store."""
 
 from __future__ import annotations
 
@@ -55,10 +55,13 @@ def refuse_unpublishable(path: bytes) -> None:
     """Refuse the paths that parse, since the format allows them, but are not to be published.
 
     Raises:
-        InvalidInputError: It is ``runs`` or inside it, holds a newline (01 §2), or has an
-            element that a prune gave a save on its way out.
+        InvalidInputError: It is ``exec``, or ``runs`` or inside it, holds a newline (format §3),
+            or has an element that a prune gave a save on its way out.
     """
     shown = os.fsdecode(path)
+    if path == b"exec":
+        message = "save 'exec' is the folder of all executions"
+        raise InvalidInputError(message)
     if path == b"runs" or path.startswith(b"runs/"):
         message = f"save {shown!r} is in runs/, which holds claims"
         raise InvalidInputError(message)

@@ -1,4 +1,4 @@
-"""Which publications a prune keeps, and which folders it may take: pure functions (01 §5)."""
+"""Which publications a prune keeps, and which folders it may take: pure functions (format §7)."""
 
 from __future__ import annotations
 

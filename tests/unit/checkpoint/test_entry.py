@@ -142,10 +142,10 @@ def test_the_longest_path_fills_a_name() -> None:
 @pytest.mark.parametrize(
     ("epoch", "step", "message"),
     [
-        (-1, 0, "epoch -1 is outside 0 to 18446744073709551615"),
-        (2**64, 0, "epoch 18446744073709551616 is outside 0 to 18446744073709551615"),
-        (0, -1, "step -1 is outside 0 to 18446744073709551615"),
-        (0, 2**64, "step 18446744073709551616 is outside 0 to 18446744073709551615"),
+        (-1, 0, "epoch -1 is not an integer from 0 to 18446744073709551615"),
+        (2**64, 0, "epoch 18446744073709551616 is not an integer from 0 to 18446744073709551615"),
+        (0, -1, "step -1 is not an integer from 0 to 18446744073709551615"),
+        (0, 2**64, "step 18446744073709551616 is not an integer from 0 to 18446744073709551615"),
     ],
 )
 def test_numbers_outside_64_bits_are_refused(epoch: int, step: int, message: str) -> None:
@@ -193,6 +193,8 @@ def test_equal_entries_are_one() -> None:
     assert entry <= Entry(1, 2, Path("exec/a"))
     assert entry >= Entry(1, 2, "exec/a")
     assert len({entry, Entry(1, 2, "exec/a")}) == 1
+    assert (entry < Entry(1, 2, "exec/a")) is False
+    assert (entry > Entry(1, 2, "exec/a")) is False
     assert entry != (1, 2, b"exec/a")
     assert entry.__eq__("a") is NotImplemented
 

@@ -275,6 +275,16 @@ def test_what_an_interrupted_prune_left_is_deleted(
     assert (root / place / "checkpoint-1").is_dir()
 
 
+def test_what_a_prune_took_aside_it_deletes_though_it_finds_no_leftovers(
+    root: Path, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can be renamed there are none."""
+    entries = publish_steps(root, log, range(1, 4))
+    monkeypatch.setattr(ScriptedStore, "leftovers", lambda _self, _folder: [])
+    assert log.prune(1).folders == [log.location(entry) for entry in entries[:2]]
+    assert names_in(root / os.fsdecode(EXECUTION)) == ["checkpoint-3"]
+
+
 def test_a_leftover_is_found_where_nothing_is_published_any_more(root: Path, log: Log) -> None:
     """In an execution's folder and one level below; not inside published saves."""
     publish_steps(root, log, range(1, 2))
@@ -332,7 +342,13 @@ def test_a_leftover_that_is_published_as_it_is_stays(root: Path, log: Log, name:
     (root / "pub" / rescued.name()).touch()
     result = log.prune(2)
     assert result == PruneResult(
-        skipped=[SkippedFolder(log.location(rescued), "a publication names it", failed=False)]
+        skipped=[
+            SkippedFolder(
+                log.location(rescued),
+                "a publication names what an interrupted prune left",
+                failed=False,
+            )
+        ]
     )
     assert (root / rescued.save).is_dir()
 
