@@ -4,6 +4,7 @@ import functools
 import operator
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -192,6 +193,22 @@ def test_the_other_commands_die_of_a_signal_without_a_word(
         ended = publish.run(command, "-checkpoint", root.path, *more, prefix=prefix)
         ended.ended_with(-number).answers("")
         assert ended.err == b""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("number", SIGNALS, ids=NAMED)
+def test_a_signal_before_they_know_what_to_do_kills_them_as_soon_as_they_do(
+    root: Root, publish: Program, tmp_path: Path, number: signal.Signals
+) -> None:
+    """From their first line on it is remembered."""
+    save = root.hf(1)
+    root.publish(save, 1)
+    resolve = ("resolve", "-checkpoint", root.path)
+    opened = calls(publish, tmp_path / "trace", "openat", *resolve)
+    *_, moment = [at for _, at, line in opened if re.search(r"publish/(__pycache__/)?main\.", line)]
+    prefix = injecting("openat", f"signal={number.name}:when={moment}")
+    ended = publish.run(*resolve, prefix=prefix).ended_with(-number).answers("")
+    assert ended.err == b""
 
 
 @pytest.mark.real

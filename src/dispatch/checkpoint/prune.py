@@ -85,7 +85,7 @@ class Pruner:
         for aside in self._leftovers(entries, result):
             if aside.save and named.overlaps(aside.save):
                 self._note(aside.save, _PUT_BACK, result)
-            elif named.reach_into(aside.place):
+            elif named.overlaps(aside.place):
                 self._note(aside.place, _RESCUED, result)
             else:
                 self._note(aside.save or aside.place, None, result)
@@ -155,12 +155,19 @@ class Pruner:
         named = Named(parse_all(read_names(self.store)))
         for done, aside in enumerate(asides):
             self.progress(f"deleted {done} of {len(asides)} folders")
-            if aside.save and named.overlaps(aside.save) and self.store.put_back(aside):
-                self._note(aside.save, _PUT_BACK, result)
-            elif named.reach_into(aside.place):
+            if aside.save and named.overlaps(aside.save) and (back := self._put_back(aside)):
+                self._note(aside.save, back, result)
+            elif named.overlaps(aside.place):
                 self._note(aside.place, _RESCUED, result)
             else:
                 self._note(aside.save or aside.place, self.store.delete(aside), result)
+
+    def _put_back(self, aside: Aside) -> Left | None:
+        """What to say of it when it is back, or could not be put back; None when it is gone."""
+        try:
+            return _PUT_BACK if self.store.put_back(aside) else None
+        except DispatchError as error:
+            return Left(f"it is published, and could not be put back: {error}", failed=True)
 
     def _note(self, save: bytes, outcome: Left | Gone | None, result: PruneResult) -> None:
         location = os.fsdecode(self.store.location(save))

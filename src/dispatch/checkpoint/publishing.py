@@ -34,6 +34,7 @@ def publish_entry(store: PublishingStore, entry: Entry, *, sync: bool) -> bool:
                 pass
         created = store.create(PUB, entry.name())
         if store.has_save(entry.path):
+            store.check()  # what was published under a root that was replaced is nowhere
             return created
         if created:
             # A prune took the save meanwhile: withdraw. It may put it back, and another

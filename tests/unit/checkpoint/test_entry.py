@@ -155,6 +155,23 @@ def test_numbers_outside_64_bits_are_refused(epoch: int, step: int, message: str
     assert str(caught.value) == message
 
 
+class Count:
+    """An integer of another type, as NumPy has them."""
+
+    def __index__(self) -> int:
+        return 7
+
+
+def test_other_integer_types_become_int() -> None:
+    """NumPy's can be a trainer's step; a float, or text, is no integer."""
+    entry = Entry(Count(), True, "a")  # type: ignore[arg-type]  # not an int, but an integer
+    assert (type(entry.epoch), type(entry.step)) == (int, int)
+    assert entry == Entry(7, 1, "a")
+    for wrong in (1.0, "1", None):
+        with pytest.raises(InvalidInputError, match="is not an integer from 0 to"):
+            Entry(1, wrong, "a")  # type: ignore[arg-type]  # what callers without mypy give
+
+
 def test_entries_order_by_epoch_then_step_then_path_bytes() -> None:
     """A later execution's first step outranks an earlier one's last."""
     rising = [

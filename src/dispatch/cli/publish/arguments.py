@@ -123,7 +123,8 @@ class Arguments:
         if not (text.isascii() and text.isdigit() and text.strip("0")):
             message = f"-{flag} {text!r} is not a whole number of at least 1"
             raise InvalidInputError(message)
-        return int(text[-_COUNT_DIGITS_MAX:]) if len(text) <= _COUNT_DIGITS_MAX else _COUNT_MAX
+        digits = text.lstrip("0")
+        return int(digits) if len(digits) <= _COUNT_DIGITS_MAX else _COUNT_MAX
 
 
 _COUNT_DIGITS_MAX = 18
