@@ -288,3 +288,19 @@ def test_a_prune_that_dies_half_way_is_mended_by_the_next(
         assert saves[2] in left
         assert left <= set(saves)
         assert all(len(list(save.iterdir())) == 2 for save in left)
+
+
+BLOCKING = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=NAMED)
+def test_a_signal_that_the_caller_blocked_ends_a_watch(root: Root, number: signal.Signals) -> None:
+    """Otherwise the job script would wait for it for ever."""
+    watch = start_watch(root, prefix=[sys.executable, "-c", BLOCKING])
+    wait_for(watch.handles_signals, "its first line")
+    watch.send(number)
+    watch.wait().well()

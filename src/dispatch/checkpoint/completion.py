@@ -63,9 +63,12 @@ def _hf_is_complete(store: SavesStore, save: bytes, step: int) -> bool:
     The incomplete-mark is looked for after the state: looked for before, a rewrite that begins
     between the two looks would pass.
     """
-    content = store.read(save, b"trainer_state.json", MARKER_BYTES_MAX)
-    if content is None or _global_step(content) != step:
-        return False
+    try:
+        content = store.read(save, b"trainer_state.json", MARKER_BYTES_MAX)
+        if content is None or _global_step(content) != step:
+            return False
+    except MemoryError:
+        return False  # it does not decode within this process's limits
     return not store.has_name(save, b"checkpoint-is-incomplete.txt")
 
 

@@ -43,8 +43,11 @@ class Progress:
 
             done = Event()
             thread = Thread(target=self._show, args=(done,), daemon=True)
-            self._shown = done, thread
-            thread.start()
+            try:
+                thread.start()
+                self._shown = done, thread
+            except RuntimeError:
+                pass  # no thread is to be had, and so no line
         return self
 
     def __exit__(

@@ -69,6 +69,8 @@ def run(arguments: Arguments, output: Output) -> int:
 
 
 def _open(own: bytes, arguments: Arguments, output: Output) -> tuple[Log, bytes]:
+    if arguments.has("sync"):
+        __import__("dispatch.adapters.posix.syncing")  # now: publish.pyz may be replaced later
     log = wiring.open_log(arguments)
     return log, _saves(log, own, arguments, output)
 
