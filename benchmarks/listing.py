@@ -21,8 +21,8 @@ QUIET_NS = 2_100_000_000
 def passes(root: Path) -> str:
     """Say how many listings it takes to trust one, now."""
     listdir = patch.object(OsFilesystem, "listdir", autospec=True, side_effect=OsFilesystem.listdir)
-    with listdir as listings:
-        open_store(root).resolve()
+    with listdir as listings, open_store(root) as log:
+        log.resolve()
     return "one pass" if listings.call_count == 1 else f"{listings.call_count} passes"
 
 

@@ -27,7 +27,7 @@ class Effort:
 
     rounds_min: int = 2
     rounds_max: int = 41
-    seconds: float = 10.0
+    seconds: float = 8.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,32 +4,20 @@
 its process in bytes.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from dispatch.checkpoint import Log
 
 PUB = "pub"
 
 
-@cache
-def opened(root: str) -> Log:
-    """Return the log of a root, opened once: nothing closes the folder that it keeps open."""
-    from dispatch.checkpoint import open_store
-
-    return open_store(root)
-
-
 def resolve(root: str) -> object:
     """Find the latest publication."""
-    return opened(root).resolve()
+    from dispatch.checkpoint import open_store
+
+    with open_store(root) as log:
+        return log.resolve()
 
 
 def greatest_name(root: str) -> object:
@@ -39,7 +27,10 @@ def greatest_name(root: str) -> object:
 
 def entries(root: str) -> object:
     """List all publications, ascending."""
-    return opened(root).entries()
+    from dispatch.checkpoint import open_store
+
+    with open_store(root) as log:
+        return log.entries()
 
 
 def sorted_names(root: str) -> object:
@@ -49,15 +40,19 @@ def sorted_names(root: str) -> object:
 
 def plan(root: str) -> object:
     """Say what a prune that keeps three would remove."""
-    return opened(root).prune(3, dry_run=True)
+    from dispatch.checkpoint import open_store
+
+    with open_store(root) as log:
+        return log.prune(3, dry_run=True)
 
 
 def scan_twice(root: str, saves: str, epoch: str) -> object:
     """Publish all that is there, and look again."""
-    from dispatch.checkpoint import Framework, Watcher
+    from dispatch.checkpoint import Framework, Watcher, open_store
 
-    watcher = Watcher(opened(root), Framework.hf, saves, int(epoch))
-    return watcher.scan(), watcher.scan()
+    with open_store(root) as log:
+        watcher = Watcher(log, Framework.hf, saves, int(epoch))
+        return watcher.scan(), watcher.scan()
 
 
 def names_of(folder: str) -> object:

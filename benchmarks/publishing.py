@@ -51,6 +51,7 @@ class Publisher:
 
     def close(self) -> None:
         """Close what is open."""
+        self._log.close()
         self._bare.close()
 
     def create(self) -> None:

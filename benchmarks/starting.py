@@ -73,7 +73,8 @@ def modules(python: str, arguments: tuple[str, ...]) -> int:
 def comparisons(root: Path) -> Iterator[Comparison]:
     """Yield each way to start `publish resolve`, on a root with one publication."""
     (root / SAVE).mkdir(parents=True)
-    open_store(root).publish(1, 500, SAVE)
+    with open_store(root) as log:
+        log.publish(1, 500, SAVE)
     rest = ("resolve", "-checkpoint", str(root))
     for program in programs():
         bare = ("-c", "pass")

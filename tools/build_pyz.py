@@ -22,6 +22,9 @@ SHEBANG = b"#!/usr/bin/env python3\n"
 MAIN = """\
 import sys
 
+if sys.version_info < (3, 11):
+    sys.exit("publish: error: Python 3.11 or later is needed, not %d.%d" % sys.version_info[:2])
+
 from dispatch.cli.publish.start import main
 
 sys.exit(main())

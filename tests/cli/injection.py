@@ -13,6 +13,9 @@ from tests.cli.program import Argument, Program
 CHANGING = "mkdirat,openat,fsync,unlinkat,renameat,renameat2,rename,unlink,rmdir,mkdir"
 """What may change a folder; an `openat` does only with O_CREAT."""
 
+STRACE = ["strace", "-f", "-qq", "-E", "PYTHONDONTWRITEBYTECODE=1"]
+"""Every run makes the same calls, also where Python's own caches aren't filled yet."""
+
 
 def require_strace() -> None:
     """Skip where it is not installed."""
@@ -31,7 +34,7 @@ def injecting(call: str, how: str, path: str | Path = "") -> list[str]:
     require_strace()
     only = ["-P", os.fspath(path)] if path else []
     # -D: the program is our own child and strace a grandchild, so signals and status are direct.
-    start = ["strace", "-D", "-f", "-qq", "-o", "/dev/null"]
+    start = [*STRACE, "-D", "-o", "/dev/null"]
     return [*start, *only, "-e", f"trace={call}", "-e", f"inject={call}:{how}"]
 
 
@@ -43,7 +46,7 @@ def calls(
     Together with `injecting` and ``when=<number>`` they meet it at each of these moments.
     """
     require_strace()
-    prefix = ["strace", "-f", "-qq", "-o", str(trace), "-e", f"trace={which}"]
+    prefix = [*STRACE, "-o", str(trace), "-e", f"trace={which}"]
     program.run(*arguments, prefix=prefix).well()
     found, counts = [], Counter[tuple[str, str]]()
     for line in trace.read_text(errors="replace").splitlines():

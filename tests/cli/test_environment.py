@@ -138,7 +138,8 @@ def test_with_few_descriptors_it_works_or_fails_cleanly(
     pruned = run("prune", "-keep", "1")
     assert pruned.returncode or len(root.names()) == 1
     for ended in (published, resolved, watched, pruned):
-        assert b"Traceback" not in ended.stderr
+        # Python itself may be unable to start, and shows where.
+        assert b"Traceback" not in ended.stderr or b"Fatal Python error" in ended.stderr
     root.prune(1).well()
     root.publish(save, 1)
     root.assert_resolves_to(save)

@@ -17,6 +17,7 @@ OWN = "exec/1.4101.0"
 SAVE = f"{OWN}/checkpoint-1"
 MARKER = f"{SAVE}/trainer_state.json"
 HUNG = [
+    ("openat", "{root}", "opening it"),
     ("getdents64", f"{{root}}/{OWN}", f"listing {OWN}"),
     ("newfstatat", "{root}", "looking at the root"),
     ("newfstatat", MARKER, f"reading {MARKER}"),

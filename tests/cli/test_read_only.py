@@ -109,6 +109,7 @@ def test_a_save_in_a_folder_that_may_not_be_changed_is_left_with_status_1(
     theirs.publish(movable, 1, epoch=1)
     for folder in (movable.parent, movable):
         folder.chmod(0o777)
+    theirs.own().chmod(0o555)
     ended = unprivileged.run("prune", "-checkpoint", theirs.path, "-keep", "1", "-v")
     ended.ended_with(1).says("publish: error: left", "checkpoint-1", "checkpoint-2", "EACCES")
     assert ended.out.splitlines()[-1] == b"folder " + os.fsencode(movable)

@@ -4,6 +4,7 @@ import functools
 import operator
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -196,6 +197,22 @@ def test_the_other_commands_die_of_a_signal_without_a_word(
 
 @pytest.mark.real
 @pytest.mark.parametrize("number", SIGNALS, ids=NAMED)
+def test_a_signal_before_they_know_what_to_do_kills_them_as_soon_as_they_do(
+    root: Root, publish: Program, tmp_path: Path, number: signal.Signals
+) -> None:
+    """From their first line on it is remembered."""
+    save = root.hf(1)
+    root.publish(save, 1)
+    resolve = ("resolve", "-checkpoint", root.path)
+    opened = calls(publish, tmp_path / "trace", "openat", *resolve)
+    *_, moment = [at for _, at, line in opened if re.search(r"publish/(__pycache__/)?main\.", line)]
+    prefix = injecting("openat", f"signal={number.name}:when={moment}")
+    ended = publish.run(*resolve, prefix=prefix).ended_with(-number).answers("")
+    assert ended.err == b""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("number", SIGNALS, ids=NAMED)
 def test_a_caller_that_ignores_signals_is_followed_by_all_but_watch(
     root: Root, publish: Program, number: signal.Signals
 ) -> None:
@@ -271,3 +288,19 @@ def test_a_prune_that_dies_half_way_is_mended_by_the_next(
         assert saves[2] in left
         assert left <= set(saves)
         assert all(len(list(save.iterdir())) == 2 for save in left)
+
+
+BLOCKING = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=NAMED)
+def test_a_signal_that_the_caller_blocked_ends_a_watch(root: Root, number: signal.Signals) -> None:
+    """Otherwise the job script would wait for it for ever."""
+    watch = start_watch(root, prefix=[sys.executable, "-c", BLOCKING])
+    wait_for(watch.handles_signals, "its first line")
+    watch.send(number)
+    watch.wait().well()

@@ -95,11 +95,11 @@ def test_pub(root: Root, publish: Program, strange: Maker) -> None:
     """An error that names it, never: nothing is published."""
     save = root.hf(1)
     strange(root.pub)
-    before = root.pub.lstat()
+    before = root.pub.lstat().st_ino
     for arguments in (("resolve",), ("log",), ("publish", save, "1"), ("prune", "-keep", "1")):
         ended = publish.run(*arguments, "-checkpoint", root.path).ended_with(1).answers("")
         ended.says(root.pub)
-    assert root.pub.lstat() == before
+    assert root.pub.lstat().st_ino == before
 
 
 @pytest.mark.parametrize("place", ["exec", "exec/1.4101.0"])

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    Bundle,
+    MultipleResults,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
 
 from dispatch.adapters.posix import PosixStore
 from dispatch.adapters.posix.filesystem import OsFilesystem
@@ -160,15 +168,26 @@ class LogMachine(RuleBasedStateMachine):
         return Log(store, InlinePatience())
 
     def teardown(self) -> None:
-        """Leave nothing behind."""
+        """Leave nothing behind, open descriptors neither: there are thousands of examples."""
+        self.log.close()
+        self.other_log.close()
         shutil.rmtree(self.root)
 
     # -- what happens
 
     @initialize(target=executions)
-    def first_execution(self) -> Execution:
-        """There is always one."""
-        return self.new_execution(1)
+    def first_executions(self) -> MultipleResults[Execution]:
+        """Two, so that one is older from the beginning."""
+        return multiple(self.new_execution(1), self.new_execution(1))
+
+    @initialize(target=saves, step=steps)
+    def first_saves(self, step: int) -> MultipleResults[Save]:
+        """Two, of two further executions."""
+        saves = [Save(self.new_execution(1), step), Save(self.new_execution(1), step)]
+        for save in saves:
+            self.known.append(save)
+            self.write(save)
+        return multiple(*saves)
 
     @rule(target=executions, rise=st.integers(1, 3))
     def start(self, rise: int) -> Execution:

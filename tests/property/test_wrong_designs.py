@@ -188,7 +188,7 @@ def publish_without_a_look(store: PublishingStore, entry: Entry, *, sync: bool) 
     ("publish", "complaint"),
     [
         (publish_and_withdraw_always, "a publication was lost"),
-        (publish_without_a_look, "a save that was not there is published"),
+        (publish_without_a_look, "a save that was not there is published|names nothing"),
     ],
 )
 def test_a_wrong_way_to_publish_is_caught(publish: Callable[..., bool], complaint: str) -> None:

@@ -66,6 +66,9 @@ def logs(log: Log) -> None:
     assert_type(log.store, Store)
     assert_type(log.patience, Patience)
     log.retract(Entry(1, 2, "a"))
+    log.close()
+    with log as same:
+        assert_type(same, Log)
     log.publish("1", 2, "a")  # type: ignore[arg-type]  # an epoch is a number
     log.publish(1, 2, "a", True)  # type: ignore[call-arg]  # sync is given by name
     log.prune(3, None, True)  # type: ignore[call-arg]  # and so is dry_run

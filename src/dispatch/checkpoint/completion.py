@@ -1,4 +1,4 @@
-"""When a framework's save is complete: one small rule each, read-only, inside the save (01 §7).
+"""When a framework's save is complete: one small rule each, read-only, inside the save (format §9).
 
 A marker that is absent, empty, cut short, being written or for another step means "not yet".
 Only a failure to look (permission, I/O) is an error.
@@ -68,9 +68,12 @@ def _hf_is_complete(store: SavesStore, save: bytes, step: int) -> bool:
     The incomplete-mark is looked for after the state: looked for before, a rewrite that begins
     between the two looks would pass.
     """
-    content = store.read(save, _HF_STATE, MARKER_BYTES_MAX)
-    if content is None or _global_step(content) != step:
-        return False
+    try:
+        content = store.read(save, _HF_STATE, MARKER_BYTES_MAX)
+        if content is None or _global_step(content) != step:
+            return False
+    except MemoryError:
+        return False  # it does not decode within this process's limits
     return not store.has_name(save, b"checkpoint-is-incomplete.txt")
 
 

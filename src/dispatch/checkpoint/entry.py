@@ -1,4 +1,4 @@
-"""The name of a publication, which is the whole publication (01 §2).
+"""The name of a publication, which is the whole publication (format §3).
 
 Byte for byte::
 
@@ -53,10 +53,7 @@ class Entry:
 
     def __init__(self, epoch: int, step: int, save: str | bytes | os.PathLike[str]) -> None:
         path = os.fsencode(save)
-        for what, value in (("epoch", epoch), ("step", step)):
-            if not 0 <= value <= UINT64_MAX:
-                message = f"{what} {value} is outside 0 to {UINT64_MAX}"
-                raise InvalidInputError(message)
+        epoch, step = _uint64("epoch", epoch), _uint64("step", step)
         reason = why_invalid(path)
         if reason:
             message = f"save {os.fsdecode(path)!r} {reason}"
@@ -113,6 +110,16 @@ class Entry:
 
 # An entry's own `__setattr__` refuses, so what makes one writes to its slots, and fastest so.
 _set_epoch, _set_step, _set_path = (vars(Entry)[slot].__set__ for slot in ("epoch", "step", "path"))
+
+
+def _uint64(what: str, value: int) -> int:
+    """``value``, which may be any integer type, such as NumPy's."""
+    is_integer = hasattr(value, "__index__")
+    number = value.__index__() if is_integer else -1
+    if not 0 <= number <= UINT64_MAX:
+        message = f"{what} {value!r} is not an integer from 0 to {UINT64_MAX}"
+        raise InvalidInputError(message)
+    return number
 
 
 def entry_of_valid(epoch: int, step: int, path: bytes) -> Entry:

@@ -1,4 +1,4 @@
-"""Reading `pub/` whole: a listing that isn't torn, and names that are all valid (01 §3).
+"""Reading `pub/` whole: a listing that isn't torn, and names that are all valid (format §5).
 
 A folder is not read atomically. While it is read, a newer entry can appear in a part already
 passed and a prune can remove the old latest from a part still to come, so that neither is seen.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dispatch.ports.store import NamesStore
 
-PASSES_MAX = 10  # 01 §3: after ten it is an error
+PASSES_MAX = 10  # format §5: after ten it is an error
 PUB = "pub"
 _CHUNK = 8192  # names handled together: few enough for a core's cache, many of each length
 _GROUP = 512  # names joined, 50 KB: from 128 KB on, malloc gives memory back at each free

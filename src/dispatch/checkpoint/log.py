@@ -12,7 +12,7 @@ from dispatch.errors import AlreadyPublishedError, NotFoundError
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
+    from typing import NoReturn, Self
 
     from dispatch.checkpoint.prune import PruneResult
     from dispatch.ports.store import Store
@@ -43,6 +43,10 @@ class Log:
     def __init__(self, store: Store, patience: Patience) -> None:
         self.store = store
         self.patience = patience
+
+    def __reduce__(self) -> NoReturn:
+        message = "a Log can't be pickled: it holds a descriptor; open the root again instead"
+        raise TypeError(message)
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""A store that is not waited for for ever: what a watcher uses (01 §8)."""
+"""A store that is not waited for for ever: what a watcher uses."""
 
 from __future__ import annotations
 

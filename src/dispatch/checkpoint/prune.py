@@ -1,4 +1,4 @@
-"""Removing old publications and the saves that only they named (01 §5).
+"""Removing old publications and the saves that only they named (format §7).
 
 The order is the guarantee: an entry is gone for good before its folder is touched, and a folder
 is out of sight for good before a file in it is deleted. So no entry ever names a half-deleted
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dispatch.ports.store import Store
 
 T = TypeVar("T")
+_PUT_BACK = Left("it was published meanwhile", failed=False)
+_RESCUED = Left("a publication names what an interrupted prune left", failed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,20 @@ class Pruner:
         """What `run` would remove and leave, with nothing changed."""
         entries, stay = self._entries_and_kept()
         doomed = [entry for entry in entries if entry not in stay]
-        result = PruneResult(entries=doomed)
-        for save in self._candidates(doomed, Named(stay), result):
-            obstacle = self.store.may_set_aside(save)
-            self._note(save, obstacle, result)
+        result, named = PruneResult(entries=doomed), Named(stay)
+        for save in self._candidates(doomed, named, result):
+            self._note(save, self.store.may_set_aside(save), result)
+        for aside in self._leftovers(entries, result):
+            if aside.save and named.overlaps(aside.save):
+                self._note(aside.save, _PUT_BACK, result)
+            elif named.overlaps(aside.place):
+                self._note(aside.place, _RESCUED, result)
+            else:
+                self._note(aside.save or aside.place, None, result)
         return result
 
     def run(self) -> PruneResult:
-        """Remove what retention does not keep; each step's reason is in 01 §5.
+        """Remove what retention does not keep; each step's reason is in format §7.
 
         Raises:
             MalformedError: A name in ``pub/`` is not an entry's; nothing was removed, unless it
@@ -95,7 +103,7 @@ class Pruner:
         entries, stay = self._entries_and_kept()
         doomed = [entry for entry in entries if entry not in stay]
         result = PruneResult()
-        # (The claims of running executions are read here, once there are any: 01 §6.)
+        # (The claims of running executions are read here, once there are any: format §10.)
         if doomed:
             self.progress(f"removing {len(doomed)} entries")
             names = [entry.name() for entry in doomed]
@@ -161,15 +169,19 @@ class Pruner:
         named = Named(parse_all(read_names(self.store)))
         for done, aside in enumerate(asides):
             self.progress(f"deleted {done} of {len(asides)} folders")
-            if aside.save and named.overlaps(aside.save) and self.store.put_back(aside):
-                self._note(aside.save, Left("it was published meanwhile", failed=False), result)
-                continue
-            if named.reach_into(aside.place):  # a person rescued what an interrupted prune left
-                self._note(aside.place, Left("a publication names it", failed=False), result)
-                continue
-            outcome = self.store.delete(aside)
-            shown = aside.save or aside.place
-            self._note(shown, outcome, result)
+            if aside.save and named.overlaps(aside.save) and (back := self._put_back(aside)):
+                self._note(aside.save, back, result)
+            elif named.overlaps(aside.place):
+                self._note(aside.place, _RESCUED, result)
+            else:
+                self._note(aside.save or aside.place, self.store.delete(aside), result)
+
+    def _put_back(self, aside: Aside) -> Left | None:
+        """What to say of it when it is back, or could not be put back; None when it is gone."""
+        try:
+            return _PUT_BACK if self.store.put_back(aside) else None
+        except DispatchError as error:
+            return Left(f"it is published, and could not be put back: {error}", failed=True)
 
     def _note(self, save: bytes, outcome: Left | Gone | None, result: PruneResult) -> None:
         location = os.fsdecode(self.store.location(save))

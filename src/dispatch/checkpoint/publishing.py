@@ -1,4 +1,4 @@
-"""Publishing one save: the steps of 01 §4, the same on every store."""
+"""Publishing one save: the steps of format §6, the same on every store."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def publish_entry(store: PublishingStore, entry: Entry, *, sync: bool) -> bool:
                 pass
         created = store.create(PUB, entry.name())
         if store.has_save(entry.path):
+            store.check()  # what was published under a root that was replaced is nowhere
             return created
         if created:
             # A prune took the save meanwhile: withdraw. It may put it back, and another
@@ -58,10 +59,13 @@ def refuse_unpublishable(path: bytes) -> None:
     """Refuse the paths that parse, since the format allows them, but are not to be published.
 
     Raises:
-        InvalidInputError: It is ``runs`` or inside it, holds a newline (01 §2), or has an
-            element that a prune gave a save on its way out.
+        InvalidInputError: It is ``exec``, or ``runs`` or inside it, holds a newline (format §3),
+            or has an element that a prune gave a save on its way out.
     """
     shown = os.fsdecode(path)
+    if path == b"exec":
+        message = "save 'exec' is the folder of all executions"
+        raise InvalidInputError(message)
     if path == b"runs" or path.startswith(b"runs/"):
         message = f"save {shown!r} is in runs/, which holds claims"
         raise InvalidInputError(message)

@@ -1,4 +1,4 @@
-"""Which publications a prune keeps, and which folders it may take: pure functions (01 §5)."""
+"""Which publications a prune keeps, and which folders it may take: pure functions (format §7)."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Named:
 
     def overlaps(self, save: bytes) -> bool:
         """Whether a publication names ``save``, a path inside it, or a path that contains it."""
-        return self.reach_into(save) or any(above in self._paths for above in _ancestors(save))
-
-    def reach_into(self, folder: bytes) -> bool:
-        """Whether a publication names ``folder`` or a path inside it."""
-        return folder in self._paths or folder in self._above
+        return (
+            save in self._paths
+            or save in self._above
+            or any(above in self._paths for above in _ancestors(save))
+        )
 
 
 def overlaps(save: str | bytes, entries: Iterable[Entry]) -> bool:

@@ -1,4 +1,4 @@
-"""Publishing each save of one execution as soon as it is complete (01 §8)."""
+"""Publishing each save of one execution as soon as it is complete."""
 
 from __future__ import annotations
 
@@ -61,6 +61,9 @@ class Watcher:
     _done: dict[bytes, Entry] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not self.interval > 0 or not self.time_out > 0:
+            message = f"interval {self.interval!r} and time_out {self.time_out!r} must be over 0 s"
+            raise InvalidInputError(message)
         self._folder = self.log.relative(self.saves)
         if self._folder in {b"", b"."}:
             raise InvalidInputError(

@@ -11,7 +11,7 @@ def parse_attempt(text: str, what: str = "attempt") -> bytes:
     """The token as bytes.
 
     Args:
-        text: Not empty, not ``.`` or ``..``, without a slash, a NUL or a newline (01 §2: a path
+        text: Not empty, not ``.`` or ``..``, without a slash, a NUL or a newline (format §3: a path
             that holds a newline could not be taken back by a shell).
         what: What the message calls it.
 

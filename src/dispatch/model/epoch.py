@@ -21,7 +21,7 @@ def _check(what: str, value: int, low: int, high: int) -> None:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Epoch:
-    """One execution's place: G·10^12 + N·10^6 + R (04 §1).
+    """One execution's place: G·10^12 + N·10^6 + R.
 
     Epochs compare by generation, then submission, then restart, so a later execution of a job
     always compares greater than an earlier one, whatever step either has reached.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDERS = ("pub", "runs")
 """The folders that hold names."""
 
-NAME_BYTES_MAX = 255  # NAME_MAX: what a root must keep to, on any store (01 §2)
+NAME_BYTES_MAX = 255  # NAME_MAX: what a root must keep to, on any store (format §3)
 _PREFIX = b".pruned-"
 
 

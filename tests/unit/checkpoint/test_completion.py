@@ -260,6 +260,14 @@ def test_dcp_is_complete_only_with_its_metadata(save: Save, name: str) -> None:
     assert save.is_complete(DCP)
 
 
+def test_a_state_that_does_not_fit_in_memory_is_not_yet_complete(save: Save) -> None:
+    """One folder with a monstrous marker must not end the watch over all others."""
+    save.path("trainer_state.json").write_bytes(STATE)
+    save.store.before("read", raising(MemoryError()))
+    assert not save.is_complete()
+    assert save.is_complete()
+
+
 @pytest.mark.parametrize("method", ["read", "has_name"])
 def test_a_failure_to_look_is_an_error(save: Save, method: str) -> None:
     """Unknown is neither complete nor "not yet"."""

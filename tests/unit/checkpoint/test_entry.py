@@ -142,10 +142,10 @@ def test_the_longest_path_fills_a_name() -> None:
 @pytest.mark.parametrize(
     ("epoch", "step", "message"),
     [
-        (-1, 0, "epoch -1 is outside 0 to 18446744073709551615"),
-        (2**64, 0, "epoch 18446744073709551616 is outside 0 to 18446744073709551615"),
-        (0, -1, "step -1 is outside 0 to 18446744073709551615"),
-        (0, 2**64, "step 18446744073709551616 is outside 0 to 18446744073709551615"),
+        (-1, 0, "epoch -1 is not an integer from 0 to 18446744073709551615"),
+        (2**64, 0, "epoch 18446744073709551616 is not an integer from 0 to 18446744073709551615"),
+        (0, -1, "step -1 is not an integer from 0 to 18446744073709551615"),
+        (0, 2**64, "step 18446744073709551616 is not an integer from 0 to 18446744073709551615"),
     ],
 )
 def test_numbers_outside_64_bits_are_refused(epoch: int, step: int, message: str) -> None:
@@ -153,6 +153,23 @@ def test_numbers_outside_64_bits_are_refused(epoch: int, step: int, message: str
     with pytest.raises(InvalidInputError) as caught:
         Entry(epoch, step, "a")
     assert str(caught.value) == message
+
+
+class Count:
+    """An integer of another type, as NumPy has them."""
+
+    def __index__(self) -> int:
+        return 7
+
+
+def test_other_integer_types_become_int() -> None:
+    """NumPy's can be a trainer's step; a float, or text, is no integer."""
+    entry = Entry(Count(), True, "a")  # type: ignore[arg-type]  # not an int, but an integer
+    assert (type(entry.epoch), type(entry.step)) == (int, int)
+    assert entry == Entry(7, 1, "a")
+    for wrong in (1.0, "1", None):
+        with pytest.raises(InvalidInputError, match="is not an integer from 0 to"):
+            Entry(1, wrong, "a")  # type: ignore[arg-type]  # what callers without mypy give
 
 
 def test_entries_order_by_epoch_then_step_then_path_bytes() -> None:
@@ -193,6 +210,8 @@ def test_equal_entries_are_one() -> None:
     assert entry <= Entry(1, 2, Path("exec/a"))
     assert entry >= Entry(1, 2, "exec/a")
     assert len({entry, Entry(1, 2, "exec/a")}) == 1
+    assert (entry < Entry(1, 2, "exec/a")) is False
+    assert (entry > Entry(1, 2, "exec/a")) is False
     assert entry != (1, 2, b"exec/a")
     assert entry.__eq__("a") is NotImplemented
 

@@ -146,7 +146,7 @@ def test_a_dry_run_changes_nothing(root: Path, store: ScriptedStore, log: Log) -
     lines: list[str] = []
     planned = log.prune(1, dry_run=True, progress=lines.append)
     assert planned.entries == entries[:2]
-    assert set(store.calls) == {"names", "may_set_aside"}
+    assert set(store.calls) == {"names", "may_set_aside", "children"}
     assert log.entries() == entries
     done = log.prune(1, progress=lines.append)
     assert done.entries == planned.entries

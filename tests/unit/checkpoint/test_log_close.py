@@ -1,6 +1,7 @@
 """Giving back what a log holds open."""
 
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,9 @@ def test_nothing_can_be_asked_of_a_closed_log(tmp_path: Path) -> None:
     log.close()
     with pytest.raises(UnavailableError):
         log.resolve()
+
+
+def test_a_log_cannot_be_pickled(tmp_path: Path) -> None:
+    """Another process would take its descriptor's number for the root's."""
+    with open_store(tmp_path) as log, pytest.raises(TypeError, match="open the root again"):
+        pickle.dumps(log)

@@ -275,6 +275,16 @@ def test_what_an_interrupted_prune_left_is_deleted(
     assert (root / place / "checkpoint-1").is_dir()
 
 
+def test_what_a_prune_took_aside_it_deletes_though_it_finds_no_leftovers(
+    root: Path, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can be renamed there are none."""
+    entries = publish_steps(root, log, range(1, 4))
+    monkeypatch.setattr(ScriptedStore, "leftovers", lambda _self, _folder: [])
+    assert log.prune(1).folders == [log.location(entry) for entry in entries[:2]]
+    assert names_in(root / os.fsdecode(EXECUTION)) == ["checkpoint-3"]
+
+
 def test_a_leftover_is_found_where_nothing_is_published_any_more(root: Path, log: Log) -> None:
     """In an execution's folder and one level below; not inside published saves."""
     publish_steps(root, log, range(1, 2))
@@ -332,9 +342,38 @@ def test_a_leftover_that_is_published_as_it_is_stays(root: Path, log: Log, name:
     (root / "pub" / rescued.name()).touch()
     result = log.prune(2)
     assert result == PruneResult(
-        skipped=[SkippedFolder(log.location(rescued), "a publication names it", failed=False)]
+        skipped=[
+            SkippedFolder(
+                log.location(rescued),
+                "a publication names what an interrupted prune left",
+                failed=False,
+            )
+        ]
     )
     assert (root / rescued.save).is_dir()
+
+
+def test_a_dry_run_says_what_becomes_of_leftovers_and_touches_none(root: Path, log: Log) -> None:
+    """One would be put back, one deleted by its old name, one by its own, and one is published."""
+    publish_steps(root, log, range(1, 3))
+    place = root / "exec/1.1.0"
+    token = ASIDE.removesuffix("f")
+    (place / "checkpoint-1").rename(place / f"{token}0.checkpoint-1")
+    for name in (f"{token}1.checkpoint-7", f"{token}2", f"{token}3"):
+        (place / name).mkdir()
+    rescued = Entry(9_000_000, 7, f"exec/1.1.0/{token}3")
+    (root / "pub" / rescued.name()).touch()
+    before = names_in(place)
+    planned = log.prune(3, dry_run=True)
+    assert names_in(place) == before
+    assert planned.entries == []
+    assert planned.folders == [f"{place}/checkpoint-7", f"{place}/{token}2"]
+    assert [skipped.location for skipped in planned.skipped] == [
+        f"{place}/checkpoint-1",
+        f"{place}/{token}3",
+    ]
+    assert log.prune(3) == planned
+    assert names_in(place) == [f"{token}3", "checkpoint-1", "checkpoint-2"]
 
 
 def test_a_stray_name_that_appears_under_way_ends_the_prune_before_any_folder_goes(
@@ -435,3 +474,25 @@ def test_an_entry_that_cannot_be_removed_is_reported_and_keeps_its_folder(
         SkippedFolder(f"{root}/pub", "removing something: EPERM", failed=True),
         SkippedFolder(log.location(old), STAYS, failed=False),
     ]
+
+
+def test_a_leftover_that_cannot_be_put_back_is_named_and_the_rest_goes_on(
+    root: Path, store: ScriptedStore, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither deleted nor a reason to leave the others."""
+    entry = log.publish(1, 7, make_save(root, 7))
+    hidden = root / "exec/1.1.0" / f"{ASIDE}.checkpoint-7"
+    (root / entry.save).rename(hidden)
+    other = root / "exec/1.1.0" / f"{ASIDE}.checkpoint-1"
+    other.mkdir()
+
+    def refusing(_self: ScriptedStore, _aside: object) -> bool:
+        raise RefusedError("putting it back: EACCES (permission denied)")
+
+    monkeypatch.setattr(ScriptedStore, "put_back", refusing)
+    result = log.prune(1)
+    assert [(folder.failed, "EACCES" in folder.reason) for folder in result.skipped] == [
+        (True, True)
+    ]
+    assert hidden.is_dir()
+    assert not other.exists()

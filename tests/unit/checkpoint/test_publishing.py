@@ -55,9 +55,24 @@ def test_an_entry_is_created_once(root: Path, store: ScriptedStore, entry: Entry
 
 
 def test_a_save_is_looked_at_before_and_after(store: ScriptedStore, entry: Entry) -> None:
-    """In that order, around the creation."""
+    """In that order, around the creation; and the root is still the one that was opened."""
     publish_entry(store, entry, sync=False)
-    assert store.calls == ["has_save", "create", "has_save"]
+    assert store.calls == ["has_save", "create", "has_save", "check"]
+
+
+def test_a_root_that_was_replaced_meanwhile_is_no_success(
+    root: Path, store: ScriptedStore, entry: Entry
+) -> None:
+    """What was published there is nowhere that a later execution looks."""
+
+    def replace() -> None:
+        root.rename(root.with_name("moved"))
+        root.mkdir()
+
+    store.after("create", replace)
+    with pytest.raises(UnavailableError) as caught:
+        publish_entry(store, entry, sync=False)
+    assert caught.value.kind == "root-replaced"
 
 
 def test_the_save_s_files_are_synced_first_when_asked(
@@ -171,6 +186,13 @@ def test_claims_are_not_published(root: Path, store: ScriptedStore, path: bytes)
     """Such a path parses, since the format allows it, and is refused before any look."""
     with pytest.raises(InvalidInputError, match="is in runs/, which holds claims"):
         publish_entry(store, Entry(1, 1, path), sync=False)
+    assert store.calls == []
+
+
+def test_the_folder_of_all_executions_is_not_published(store: ScriptedStore) -> None:
+    """It would overlap every save, so that no prune could remove any."""
+    with pytest.raises(InvalidInputError, match="is the folder of all executions"):
+        publish_entry(store, Entry(1, 1, "exec"), sync=False)
     assert store.calls == []
 
 

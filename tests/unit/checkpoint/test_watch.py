@@ -271,6 +271,18 @@ def test_the_root_itself_is_no_folder_of_saves(root: Path, log: Log, saves: str)
         Watcher(log, Framework.hf, str(root) if saves == "location" else saves, EPOCH)
 
 
+@pytest.mark.parametrize(
+    ("interval", "time_out"),
+    [(0, 1), (-1, 1), (1, 0), (1, -1), (float("nan"), 1), (1, float("nan"))],
+)
+def test_an_interval_and_a_time_out_are_over_zero(
+    log: Log, interval: float, time_out: float
+) -> None:
+    """No watch may spin, nor give up before it began."""
+    with pytest.raises(InvalidInputError, match=r"must be over 0 s"):
+        Watcher(log, Framework.hf, EXECUTION, EPOCH, interval=interval, time_out=time_out)
+
+
 # -- the loop
 
 
@@ -340,7 +352,7 @@ def test_the_first_error_ends_the_watch(
     make_save(root, 1)
     stop = ScriptedStop(lambda: make_save(root, 2), lambda: make_save(root, 3))
     fault = UnavailableError("looking: EIO (input/output error)")
-    calls_of_the_first_scan = 2 if method == "has_save" else 1
+    calls_of_the_first_scan = 2 if method in {"check", "has_save"} else 1
     store.before(method, *[None] * calls_of_the_first_scan, raising(fault))
     with pytest.raises(UnavailableError, match="EIO"):
         watched.watcher.watch(stop)
@@ -388,6 +400,7 @@ CALLS_OF_ONE_SCAN = [
     "looking at exec/1.1.0/checkpoint-1",
     f"creating pub/{entry(1).name()}",
     "looking at exec/1.1.0/checkpoint-1",
+    "looking at the root",
 ]
 
 

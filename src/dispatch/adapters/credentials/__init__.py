@@ -1,4 +1,4 @@
-"""Where keys for a store come from: six sources, one order, renewal for weeks (03 §3)."""
+"""Where keys for a store come from: six sources, one order, renewal for weeks."""
 
 from __future__ import annotations
 

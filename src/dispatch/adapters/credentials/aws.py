@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dispatch.adapters.credentials.surroundings import Surroundings
 
-_CONNECT_S = 5  # as for the store (03 §2)
+_CONNECT_S = 5  # as for the store
 _READ_S = 10  # a token service answers in well under one
 _TRIES = 3
 _SERVER_FAULT = 500

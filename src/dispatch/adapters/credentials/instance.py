@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dispatch.ports.credentials import Credentials
 
-TIME_OUT_S = 1.0  # 03 §3: who doesn't answer in that time isn't there
+TIME_OUT_S = 1.0  # who doesn't answer in that time isn't there
 CONTAINER_TRIES = 3  # its variable says that it is there, and an agent on a busy node may stall
 
 _NAMES = Names("AccessKeyId", "SecretAccessKey", "Token", "Expiration")

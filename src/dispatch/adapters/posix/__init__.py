@@ -1,4 +1,4 @@
-"""Checkpoint roots in a POSIX file system (03 §1)."""
+"""Checkpoint roots in a POSIX file system."""
 
 from __future__ import annotations
 

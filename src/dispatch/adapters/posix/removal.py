@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _PREFIX = b".pruned-"
 _ASIDE = re.compile(rb"\.pruned-[0-9a-f]{16}\.(.+)", re.DOTALL)
 _OTHER_MOUNT = "another file system is mounted in it"
+_MOUNTS_UNKNOWN = "whether something is mounted in it can't be told without /proc"
 _DEPTH_MAX = 200  # folders in folders: one descriptor each, of the usual 1024
 
 
@@ -170,6 +171,8 @@ class PosixRemoval:
         name = _name(save)
         fs = self._filesystem
         try:
+            if fs.mount(parent) is None:
+                return Left(_MOUNTS_UNKNOWN, failed=True)
             if _is_link(fs, name, parent):
                 return _through_link(save)
             if not _exists(fs, name, parent):

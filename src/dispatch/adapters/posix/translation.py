@@ -8,7 +8,7 @@ import os
 from dispatch.errors import DispatchError, RefusedError, UnavailableError, UnknownOutcomeError
 
 NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
-"""What file systems answer that can't sync a folder (03 §1)."""
+"""What file systems answer that can't sync a folder."""
 
 _PERMISSION = (
     RefusedError,

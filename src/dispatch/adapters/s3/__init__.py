@@ -1,4 +1,4 @@
-"""Checkpoint roots on S3 (03 §2)."""
+"""Checkpoint roots on S3."""
 
 from __future__ import annotations
 

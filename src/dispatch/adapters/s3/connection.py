@@ -19,8 +19,8 @@ from dispatch.model.loopback import is_loopback
 if TYPE_CHECKING:
     from dispatch.ports.credentials import Keys
 
-_CONNECT_S = 5  # 03 §2
-_READ_S = 30  # 03 §2: a loser of a race on SeaweedFS waits seconds
+_CONNECT_S = 5  # seconds
+_READ_S = 30  # a loser of a race on SeaweedFS waits seconds
 _REGION = "us-east-1"  # what S3 compatibles answer to when none is configured
 
 

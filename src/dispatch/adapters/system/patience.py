@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from _thread import get_ident
+
 TYPE_CHECKING = False  # a program that never waits should not pay for the imports
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,17 +18,18 @@ _WAIT_S_MAX = 1e9  # thirty years; a lock's time-out overflows at 292
 
 
 class ThreadPatience:
-    """`dispatch.ports.waiting.Patience` by one worker thread, started at the first call.
+    """`dispatch.ports.waiting.Patience` by a worker thread, started at the first call.
 
     A call that outlives its limit keeps its thread: nothing can interrupt a hung file system.
     The thread ends when the call does, its answer is dropped, and the next call gets a new one.
-    It never keeps the process from ending. One caller at a time.
+    It never keeps the process from ending. Each calling thread has a worker of its own, and so
+    has a process after a fork, which takes no threads along.
     """
 
-    __slots__ = ("_requests",)
+    __slots__ = ("_workers",)
 
     def __init__(self) -> None:
-        self._requests: SimpleQueue[Callable[[], None] | None] | None = None
+        self._workers: dict[tuple[int, int], SimpleQueue[Callable[[], None] | None]] = {}
 
     def call(self, work: Callable[[], T], time_out: float) -> T:
         """See `dispatch.ports.waiting.Patience`."""
@@ -49,14 +53,14 @@ class ThreadPatience:
 
             outcomes.put(outcome)
 
-        if self._requests is None:
-            self._requests = _start_worker()
-        self._requests.put(request)
+        caller = os.getpid(), get_ident()
+        if caller not in self._workers:
+            self._workers[caller] = _start_worker()
+        self._workers[caller].put(request)
         try:
             outcome = outcomes.get(timeout=min(time_out, _WAIT_S_MAX))
         except Empty:
-            self._requests.put(None)
-            self._requests = None
+            self._workers.pop(caller).put(None)
             raise TimeoutError from None
         return outcome()
 

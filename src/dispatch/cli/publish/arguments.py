@@ -13,6 +13,7 @@ TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_LATER = frozenset({"claim", "probe", "run"})
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 DURATION_FORM = "a number and a unit, such as 10s, 1m30s, 500ms or 2h"
 
@@ -132,7 +133,8 @@ class Arguments:
         if not (text.isascii() and text.isdigit() and text.strip("0")):
             message = f"-{flag} {text!r} is not a whole number of at least 1"
             raise InvalidInputError(message)
-        return int(text[-_COUNT_DIGITS_MAX:]) if len(text) <= _COUNT_DIGITS_MAX else _COUNT_MAX
+        digits = text.lstrip("0")
+        return int(digits) if len(digits) <= _COUNT_DIGITS_MAX else _COUNT_MAX
 
 
 _COUNT_DIGITS_MAX = 18
@@ -176,7 +178,7 @@ def parse(command: Command, arguments: list[bytes]) -> Arguments:
             operands += rest
             break
         if argument.startswith(b"-") and argument != b"-":
-            flag, value = _flag_and_value(argument, rest, known)
+            flag, value = _flag_and_value(argument, rest, known, _see_help(command.name))
             if flag.name in given and flag.repeats:
                 value = given[flag.name] + b" " + value
             elif flag.name in given:
@@ -191,7 +193,7 @@ def parse(command: Command, arguments: list[bytes]) -> Arguments:
 
 
 def _flag_and_value(
-    argument: bytes, rest: list[bytes], known: dict[str, Flag]
+    argument: bytes, rest: list[bytes], known: dict[str, Flag], see_help: str
 ) -> tuple[Flag, bytes]:
     """The flag that ``argument`` is, with its value, which may be taken from ``rest``."""
     dashes = 2 if argument.startswith(b"--") else 1
@@ -199,7 +201,7 @@ def _flag_and_value(
     flag = known.get(os.fsdecode(name))
     if flag is None:
         message = f"unknown flag {os.fsdecode(argument)!r}"
-        raise InvalidInputError(message, hint=_nearest(os.fsdecode(name), known, "-"))
+        raise InvalidInputError(message, hint=_nearest(os.fsdecode(name), known, "-", see_help))
     if equals and not flag.value:
         message = f"-{flag.name} takes no value"
         raise InvalidInputError(message)
@@ -229,15 +231,23 @@ def refuse_unknown_command(text: str, names: Iterable[str]) -> None:
     Raises:
         InvalidInputError: It is none of them.
     """
+    if text in _LATER:
+        message = f"command {text!r} isn't built yet"
+        raise InvalidInputError(message, kind="not-built", hint="The README says what is.")
+    if text.startswith("-"):
+        message = f"unknown command {text!r}"
+        raise InvalidInputError(message, hint="The command comes first, then its flags.")
     if text not in names:
         raise InvalidInputError(f"unknown command {text!r}", hint=_nearest(text, names, ""))
 
 
-def _nearest(text: str, names: Iterable[str], dash: str) -> str:
+def _nearest(
+    text: str, names: Iterable[str], dash: str, otherwise: str = "See `publish -help`."
+) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(text, list(names), n=1, cutoff=0.5)
-    return f"Did you mean {dash}{near[0]}?" if near else "See `publish -help`."
+    return f"Did you mean {dash}{near[0]}?" if near else otherwise
 
 
 def _see_help(name: str) -> str:

@@ -22,7 +22,7 @@ _ATTEMPT = Flag("attempt", "TOKEN", "This execution's attempt, over DISPATCH_ATT
 _EPOCH = Flag("epoch", "NUMBER", "This execution's epoch, over DISPATCH_EPOCH.")
 _FRAMEWORK = Flag("framework", "NAME", "Who writes the saves: hf (Trainer) or dcp (PyTorch DCP).")
 _SYNC = Flag("sync", "", "Sync each save's files and folders before it is published.")
-_JSON = Flag("json", "", "Answer with one JSON document; each line on stderr is an object.")
+_JSON = Flag("json", "", "One JSON document as the answer; objects on stderr, one a line.")
 _DEBUG = Flag("debug", "", "Show the traceback of an unexpected fault.")
 _COMMON = (_JSON, _DEBUG)
 

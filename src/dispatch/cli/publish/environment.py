@@ -103,7 +103,7 @@ def _value(arguments: Arguments, name: str) -> str | None:
 def _required(arguments: Arguments, name: str) -> str:
     text = _value(arguments, name)
     if text is None:
-        hint = f"The scheduler's adapter sets it; by hand, use -{name}."
+        hint = f"Each execution has its own: export it in the job script, or use -{name}."
         raise InvalidInputError(f"{_variable(name)} is not set", hint=hint)
     return text
 

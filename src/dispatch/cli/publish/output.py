@@ -29,10 +29,14 @@ class Output:
         is_json: Answers are one JSON document, and each message is a JSON object on a line.
     """
 
-    __slots__ = ("_is_stalled", "is_json")
+    __slots__ = ("_is_stalled", "_to_json", "is_json")
 
     def __init__(self, *, is_json: bool) -> None:
         self.is_json = is_json
+        if is_json:
+            import json  # now, and not first in an error for which no descriptor may be left
+
+            self._to_json = json.dumps
         self._is_stalled = False
 
     def answer(self, content: bytes) -> None:
@@ -56,7 +60,7 @@ class Output:
         Raises:
             AnswerError: It could not be written whole.
         """
-        self.answer(_encode(document) + b"\n")
+        self.answer(self._to_json(document).encode() + b"\n")
 
     def close(self) -> None:
         """Close stdout, since some file systems report a full disk only then.
@@ -80,7 +84,7 @@ class Output:
             fields: For programs: added to the object that a line is with ``-json``.
         """
         if self.is_json:
-            line = _encode({"level": level, "message": message, **(fields or {})})
+            line = self._to_json({"level": level, "message": message, **(fields or {})}).encode()
         else:
             mark = "" if level == "info" else f"{level}: "
             line = raw(f"publish: {mark}{message}".translate(_ESCAPES))
@@ -125,9 +129,3 @@ def _wait_writable(descriptor: int, time_out_ms: int | None) -> bool:
 def _describe(error: OSError) -> str:
     code = error.errno or 0
     return f"{errno.errorcode.get(code, code)} ({os.strerror(code).lower()})"
-
-
-def _encode(document: Json) -> bytes:
-    import json
-
-    return json.dumps(document).encode()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dispatch.cli.publish.output import Output
 
 _STDERR = 2
-_PATIENCE_S = 2.0  # 06: progress on anything longer than two seconds
+_PATIENCE_S = 2.0  # seconds; what is shorter needs no line
 _REFRESH_S = 0.5
 _CLEAR_LINE = b"\r\x1b[K"
 
@@ -43,8 +43,11 @@ class Progress:
 
             done = Event()
             thread = Thread(target=self._show, args=(done,), daemon=True)
-            self._shown = done, thread
-            thread.start()
+            try:
+                thread.start()
+                self._shown = done, thread
+            except RuntimeError:
+                pass  # no thread is to be had, and so no line
         return self
 
     def __exit__(

@@ -27,6 +27,7 @@ def handle(handler: Callable[[int, object], None]) -> None:
 
 
 handle(_remember)
+_signal.pthread_sigmask(_signal.SIG_UNBLOCK, SIGNALS)  # a blocked SIGTERM would never end a watch
 
 
 def die_of_signals() -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+
 from dispatch.checkpoint.opening import open_store
 from dispatch.cli.publish.output import json_text
-from dispatch.errors import InvalidInputError
+from dispatch.errors import InvalidInputError, UnavailableError
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from dispatch.checkpoint.entry import Entry
     from dispatch.checkpoint.log import Log
     from dispatch.cli.publish.arguments import Arguments
     from dispatch.cli.publish.output import Json, Output
+
+    T = TypeVar("T")
 
 
 def open_log(arguments: Arguments) -> Log:
@@ -48,7 +55,7 @@ def _store_options(arguments: Arguments) -> dict[str, object]:
 
 
 def _with_environment(given: dict[str, object]) -> dict[str, object]:
-    """The same, and what the environment says where a flag doesn't (03 §2)."""
+    """The same, and what the environment says where a flag doesn't."""
     from dispatch.cli.publish import environment
 
     variables = environment.variables()
@@ -61,6 +68,23 @@ def _with_environment(given: dict[str, object]) -> dict[str, object]:
         if value is not None:
             options.setdefault(option, value)
     return options
+
+
+def within(time_out: float, arguments: Arguments, work: Callable[[], T]) -> T:
+    """What ``work`` gives, which opens the root, unless that takes over ``time_out`` seconds.
+
+    Raises:
+        UnavailableError: It does (kind ``store-silent``); the work goes on in the background.
+    """
+    from dispatch.adapters.system.patience import ThreadPatience
+
+    try:
+        return ThreadPatience().call(work, time_out)
+    except TimeoutError as error:
+        root = os.fsdecode(arguments.path("checkpoint") or b"")
+        message = f"no answer from {root!r} for {time_out:g} s while opening it"
+        hint = "The file system hangs, or is slower than -timeout allows."
+        raise UnavailableError(message, kind="store-silent", hint=hint) from error
 
 
 def document_of(log: Log, entry: Entry) -> dict[str, Json]:

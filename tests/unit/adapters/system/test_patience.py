@@ -1,5 +1,6 @@
 """Waiting for a call on another thread, no longer than a limit."""
 
+import os
 import threading
 from collections.abc import Iterator
 
@@ -127,3 +128,28 @@ def test_a_watch_by_threads_publishes(store: ScriptedStore, request: pytest.Fixt
     log = Log(store, ThreadPatience())
     Watcher(log, Framework.hf, EXECUTION, 1).watch(stop)
     assert [entry.step for entry in log.entries()] == [1]
+
+
+def test_two_callers_do_not_wait_for_each_other() -> None:
+    """Each thread that asks has a worker of its own."""
+    patience = ThreadPatience()
+    release = threading.Event()
+    answers: list[bool] = []
+    slow = threading.Thread(target=lambda: answers.append(patience.call(release.wait, 60)))
+    slow.start()
+    try:
+        assert patience.call(lambda: 7, 60) == 7
+    finally:
+        release.set()
+        slow.join(60)
+    assert answers == [True]
+
+
+def test_a_forked_process_gets_a_worker_of_its_own() -> None:
+    """A fork takes no threads along, so nobody would answer."""
+    patience = ThreadPatience()
+    assert patience.call(lambda: 1, 60) == 1
+    child = os.fork()
+    if not child:
+        os._exit(patience.call(lambda: 7, 60))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

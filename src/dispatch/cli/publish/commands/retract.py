@@ -40,14 +40,14 @@ def run(arguments: Arguments, output: Output) -> int:
     entries.remove(entry)
     after = entries[-1] if entries else None
     output.say(f"step {entry.step} of epoch {entry.epoch}: {log.location(entry)}")
-    output.say(f"resolve answers now:        {_show(log, before)}")
-    output.say(f"resolve would then answer:  {_show(log, after)}")
+    output.say(f"resolve answers         {_show(log, before)}")
+    output.say(f"resolve would answer    {_show(log, after)}")
     if not arguments.has("yes") and not _confirmed(output):
         output.say("nothing was retracted", "error")
         return exitcodes.FAILED
     log.retract(entry)
     after = log.resolve()
-    output.say(f"retracted; resolve answers: {_show(log, after)}")
+    output.say(f"retracted; it answers   {_show(log, after)}")
     if output.is_json:
         output.document(
             {
@@ -60,7 +60,9 @@ def run(arguments: Arguments, output: Output) -> int:
 
 
 def _show(log: Log, entry: Entry | None) -> str:
-    return "nothing (training would start from scratch)" if entry is None else log.location(entry)
+    if entry is None:
+        return "nothing (training would start from scratch)"
+    return f"{log.location(entry)} (step {entry.step} of epoch {entry.epoch})"
 
 
 def _confirmed(output: Output) -> bool:

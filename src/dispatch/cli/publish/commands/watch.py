@@ -32,9 +32,8 @@ def run(arguments: Arguments, output: Output) -> int:
     framework = parse_framework(arguments.text("framework") or "")
     interval = min(arguments.seconds("interval"), _POLL_MS_MAX / 1000)
     time_out = arguments.seconds("timeout")
-    log = wiring.open_log(arguments)
     own = b"exec/" + attempt
-    saves = _saves(log, own, arguments, output)
+    log, saves = wiring.within(time_out, arguments, lambda: _open(own, arguments, output))
     _check_room(framework, saves, output)
 
     def published(entry: Entry) -> None:
@@ -67,6 +66,13 @@ def run(arguments: Arguments, output: Output) -> int:
     else:
         watcher.watch(stop)
     return exitcodes.OK
+
+
+def _open(own: bytes, arguments: Arguments, output: Output) -> tuple[Log, bytes]:
+    if arguments.has("sync"):
+        __import__("dispatch.adapters.posix.syncing")  # now: publish.pyz may be replaced later
+    log = wiring.open_log(arguments)
+    return log, _saves(log, own, arguments, output)
 
 
 def _saves(log: Log, own: bytes, arguments: Arguments, output: Output) -> bytes:
