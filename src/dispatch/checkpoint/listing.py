@@ -92,9 +92,9 @@ def parse_all(names: list[str]) -> list[Entry]:
 def latest_of(names: list[str]) -> Entry | None:
     """The greatest publication among ``names``; None of none.
 
-    The same as ``latest(parse_all(names))``, and as strict, in about half the time that the
-    listing itself takes: names are checked thousands at a time, and only those that share the
-    greatest epoch and step are parsed one by one.
+    The same as ``latest(parse_all(names))``, and as strict, and several times as fast
+    (docs/reference/performance.md): names are checked hundreds at a time, and only those that
+    share the greatest epoch and step are parsed one by one.
 
     Raises:
         MalformedError: A name is not an entry's, wherever it stands in the order.
