@@ -102,7 +102,7 @@ def parser() -> argparse.ArgumentParser:
         "--seconds",
         type=float,
         default=default.seconds,
-        help=f"for one comparison, unless {default.rounds_min} rounds take longer",
+        help="for one comparison, unless its first rounds take longer",
     )
     return options
 
@@ -111,8 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure what the command line says."""
     options = parser().parse_args(arguments)
     sizes = sorted(options.sizes or map(size_of, SIZES))
-    rounds_min = min(Effort().rounds_min, options.rounds)
-    effort = Effort(rounds_min=rounds_min, rounds_max=options.rounds, seconds=options.seconds)
+    effort = Effort(rounds_max=options.rounds, seconds=options.seconds)
     memory = MEMORY if MEMORY.is_dir() and file_system(MEMORY) == "tmpfs" else None
     start = perf_counter()
     found = list(sections(sizes, effort, options.disk, memory))

@@ -52,6 +52,7 @@ def comparisons(root: Path, size: int) -> Iterator[Comparison]:
             measured=partial(operations.resolve, shown),
             bare=bare,
             prepare=prepare,
+            rounds_min=7,
             file_system=on,
             peaks=peaks,
         )

@@ -20,14 +20,12 @@ class Effort:
     """How long one comparison may take.
 
     Attributes:
-        rounds_min: Rounds that are made whatever they take.
         rounds_max: Rounds after which it is enough.
-        seconds: No round begins after so many seconds, once `rounds_min` are made.
+        seconds: No round begins after so many seconds, once the comparison's least are made.
     """
 
-    rounds_min: int = 2
     rounds_max: int = 41
-    seconds: float = 8.0
+    seconds: float = 6.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +40,7 @@ class Comparison:
         bare: Does the bare thing.
         calls: How often each does it when it is called once.
         prepare: Called before each, outside the time.
+        rounds_min: Rounds that are made whatever they take.
         is_warm: Whether what it needs is loaded and cached already; otherwise each is done once
             before it is measured.
         file_system: What it runs on.
@@ -56,6 +55,7 @@ class Comparison:
     size: int = 0
     calls: int = 1
     prepare: Work = nothing
+    rounds_min: int = 2
     is_warm: bool = False
     file_system: str = ""
     peaks: tuple[int, int] = (0, 0)
@@ -97,7 +97,8 @@ def compare(comparison: Comparison, effort: Effort) -> Result:
         for work, _ in runs:
             _seconds(comparison, work)
     end = perf_counter() + effort.seconds
-    while len(ours) < effort.rounds_max and (len(ours) < effort.rounds_min or perf_counter() < end):
+    least = min(comparison.rounds_min, effort.rounds_max)
+    while len(ours) < least or (len(ours) < effort.rounds_max and perf_counter() < end):
         for work, seconds in runs if len(ours) % 2 else reversed(runs):
             seconds.append(_seconds(comparison, work))
     return Result(comparison=comparison, measured=tuple(ours), bare=tuple(bare))

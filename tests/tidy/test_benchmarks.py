@@ -79,8 +79,9 @@ def test_both_are_measured_in_turn_and_the_first_changes() -> None:
         measured=lambda: called.append("ours"),
         bare=lambda: called.append("bare"),
         prepare=lambda: called.append("prepared"),
+        rounds_min=3,
     )
-    result = compare(comparison, Effort(rounds_min=3, rounds_max=3, seconds=0))
+    result = compare(comparison, Effort(rounds_max=5, seconds=0))
     assert called[::2] == ["prepared"] * 8
     assert called[1::2] == ["ours", "bare", "bare", "ours", "ours", "bare", "bare", "ours"]
     assert len(result.measured) == len(result.bare) == 3
