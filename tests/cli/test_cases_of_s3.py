@@ -291,7 +291,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     )
     program = Program([sys.executable, "-c", code], tmp_path)
     ended = program.run("resolve", "-checkpoint", ROOT).ended_with(2)
-    ended.says("pip install 'dispatch[s3]'", "botocore")
+    ended.says("pip install '.[s3]'", "botocore")
 
 
 def test_a_hung_store_is_waited_for_and_named(job: Job) -> None:

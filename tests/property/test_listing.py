@@ -84,7 +84,7 @@ class ChangingFolder:
     def create(self, folder: str, name: str) -> bool:
         raise NotImplementedError
 
-    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         raise NotImplementedError
 
     def written(self, folder: str, name: str) -> float | None:

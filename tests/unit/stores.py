@@ -161,7 +161,7 @@ class ScriptedStore(PosixStore):
         with self._call("create"):
             return super().create(folder, name)
 
-    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         with self._call("remove"):
             return super().remove(folder, names)
 

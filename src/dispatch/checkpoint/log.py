@@ -112,8 +112,8 @@ class Log:
             DispatchError: It could not be removed, and is still there.
         """
         removed, failures = self.store.remove(PUB, [entry.name()])
-        if failures:
-            raise failures[0]
+        for failure in failures.values():
+            raise failure
         if not removed:
             self.store.check()
             message = f"{entry.name()!r} is not published"

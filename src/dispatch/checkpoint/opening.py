@@ -56,7 +56,7 @@ def _open_s3(root: str, options: dict[str, object]) -> Log:
         if (error.name or "").partition(".")[0] not in _NO_PACKAGE:
             raise
         message = f"checkpoint root {root!r} needs the package {error.name}, which isn't installed"
-        hint = "Install dispatch with the extra s3: pip install 'dispatch[s3]'."
+        hint = "Install the extra s3, in a clone of dispatch: pip install '.[s3]'."
         raise InvalidInputError(message, kind="not-built", hint=hint) from error
     from dispatch.adapters.credentials import quiet
     from dispatch.adapters.system.clock import SystemClock, wall_ns

@@ -49,7 +49,7 @@ class PatientStore:
     def create(self, folder: str, name: str) -> bool:
         return self._ask(f"creating {folder}/{name}", lambda: self.store.create(folder, name))
 
-    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         return self._ask(f"removing from {folder}/", lambda: self.store.remove(folder, names))
 
     def written(self, folder: str, name: str) -> float | None:

@@ -110,24 +110,13 @@ class Pruner:
             removed, failures = self.store.remove(PUB, names)
             gone = set(removed)
             result.entries = [entry for entry in doomed if entry.name() in gone]
-            self._note_failures(failures, names, result)
+            for name, failure in failures.items():  # listed again below, so that its save stays
+                self._note(f"{PUB}/{name}".encode(), Left(str(failure), failed=True), result)
         asides = self._set_aside(doomed, result)
         asides += self._leftovers(entries, result)
         if asides:
             self._settle(list(dict.fromkeys(asides)), result)  # our own are among the leftovers
         return result
-
-    def _note_failures(
-        self, failures: list[DispatchError], names: list[str], result: PruneResult
-    ) -> None:
-        """Report the entries that could not be removed: they are listed again, so their saves stay.
-
-        An error names its entry. (Of two names in one message, the longer begins with the other.)
-        """
-        for failure in failures:
-            name = max((name for name in names if name in str(failure)), key=len, default="")
-            path = f"{PUB}/{name}".rstrip("/").encode()
-            self._note(path, Left(str(failure), failed=True), result)
 
     def _entries_and_kept(self) -> tuple[list[Entry], set[Entry]]:
         entries = parse_all(read_names(self.store))

@@ -41,8 +41,8 @@ def publish_entry(store: PublishingStore, entry: Entry, *, sync: bool) -> bool:
             # A prune took the save meanwhile: withdraw. It may put it back, and another
             # publisher may have been told "already published" by our entry, so look again.
             _, failures = store.remove(PUB, [entry.name()])
-            if failures:
-                raise failures[0]
+            for failure in failures.values():
+                raise failure
     message = f"{entry.save!r} comes and goes: it was taken away {_ATTEMPTS_MAX} times"
     raise NotFoundError(message, kind="save-missing")
 

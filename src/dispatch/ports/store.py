@@ -47,15 +47,15 @@ class NamesStore(Protocol):
         """
         ...
 
-    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         """Remove ``names`` in the order given, then make their removal durable.
 
         Durable also when none was there: whoever removed it may not have synced yet. One that
         can't be removed doesn't keep the others from going.
 
         Returns:
-            Those that this call removed, and one error, in which it is named, for each that
-            could not be. A name that was not there is in neither.
+            Those that this call removed, and the error of each that could not be. A name that
+            was not there is in neither.
 
         Raises:
             UnknownOutcomeError: Some are removed and may come back after a power loss.

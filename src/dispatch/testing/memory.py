@@ -106,13 +106,13 @@ class MemoryStore:
         self._written[folder, name] = float(next(self._clock))
         return True
 
-    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         self._require_root()
         for name in names:
             _require_name(folder, name)
         content = self.folder.inner.get(folder.encode(), Folder())
         assert isinstance(content, Folder)
-        return [n for n in names if content.inner.pop(os.fsencode(n), None) is not None], []
+        return [n for n in names if content.inner.pop(os.fsencode(n), None) is not None], {}
 
     def written(self, folder: str, name: str) -> float | None:
         self._require_root()

@@ -31,7 +31,7 @@ class Passes:
     def create(self, folder: str, name: str) -> bool:
         raise NotImplementedError
 
-    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         raise NotImplementedError
 
     def written(self, folder: str, name: str) -> float | None:

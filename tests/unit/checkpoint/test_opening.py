@@ -100,7 +100,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     with pytest.raises(InvalidInputError, match="botocore") as caught:
         open_store("s3://bucket/x")
     assert caught.value.kind == "not-built"
-    assert "pip install 'dispatch[s3]'" in caught.value.hint
+    assert "pip install '.[s3]'" in caught.value.hint
 
 
 def test_a_package_of_our_own_that_is_missing_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def test_it_answers_what_the_store_answers(root: Path, patient: PatientStore) ->
     patient.check()
     assert patient.names("pub") == (["name"], False)
     assert patient.create("pub", "other") is True
-    assert patient.remove("pub", ["other", "gone"]) == (["other"], [])
+    assert patient.remove("pub", ["other", "gone"]) == (["other"], {})
     assert patient.written("pub", "gone") is None
     assert patient.written("pub", "name") is not None
     assert patient.children(b"exec/1.1.0", b"check") == [b"checkpoint-1"]

@@ -259,7 +259,7 @@ def test_an_entry_that_cannot_be_withdrawn_is_an_error(
     save = make_save(root, 1)
     store.after("create", lambda: shutil.rmtree(root / os.fsdecode(save)))
     failure = RefusedError("removing it: EPERM")
-    monkeypatch.setattr(ScriptedStore, "remove", lambda *_: ([], [failure]))
+    monkeypatch.setattr(ScriptedStore, "remove", lambda *_: ([], {"name": failure}))
     with pytest.raises(RefusedError):
         log.publish(1, 1, save)
 
@@ -268,6 +268,6 @@ def test_an_entry_that_cannot_be_removed_is_not_retracted(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = RefusedError("removing it: EPERM")
-    monkeypatch.setattr(ScriptedStore, "remove", lambda *_: ([], [failure]))
+    monkeypatch.setattr(ScriptedStore, "remove", lambda *_: ([], {"name": failure}))
     with pytest.raises(RefusedError):
         log.retract(Entry(1, 1, "exec/a"))

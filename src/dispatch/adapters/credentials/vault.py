@@ -50,7 +50,7 @@ class VaultSource:
         try:
             from dispatch.adapters.credentials.vault_client import VaultClient
         except ImportError:
-            hint = "Install dispatch with the extra vault: pip install 'dispatch[vault]'."
+            hint = "Install the extra vault, in a clone of dispatch: pip install '.[vault]'."
             return Broken("the package hvac isn't installed", hint=hint)
         ca_file = self._address.ca_file
         if ca_file and not os.path.isfile(ca_file):

@@ -67,17 +67,17 @@ class PosixNames(PosixRoot):
             fs.close(handle)
         return is_new
 
-    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         """See `dispatch.ports.store.NamesStore`."""
         fs = self._filesystem
         try:
             handle = fs.open_dir(folder, self._handle)
         except FileNotFoundError:
-            return [], []
+            return [], {}
         except OSError as error:
             raise translate(error, f"opening {self._show(folder)}") from error
         removed: list[str] = []
-        failures: list[DispatchError] = []
+        failures: dict[str, DispatchError] = {}
         try:
             for name in names:
                 try:
@@ -88,7 +88,7 @@ class PosixNames(PosixRoot):
                 except OSError as error:
                     failure = translate(error, f"removing {self._show(folder)}/{name}")
                     failure.__cause__ = error
-                    failures.append(failure)
+                    failures[name] = failure
             self._sync(handle, folder)
         finally:
             fs.close(handle)

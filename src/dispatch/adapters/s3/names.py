@@ -42,14 +42,14 @@ class S3Names:
             return False
         return True
 
-    def remove(self, folder: str, names: list[str]) -> tuple[list[str], list[DispatchError]]:
+    def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         """See `dispatch.ports.store.NamesStore`.
 
         S3 answers a removal the same whether the key was there or not, so each is looked at
         first; one that somebody else removes between the two counts as removed by both.
         """
         removed: list[str] = []
-        failures: list[DispatchError] = []
+        failures: dict[str, DispatchError] = {}
         for name in names:
             try:
                 self._requests.call("head_object", _path(folder, name))
@@ -58,7 +58,7 @@ class S3Names:
             except Absent:
                 pass
             except DispatchError as error:
-                failures.append(error)
+                failures[name] = error
         return removed, failures
 
     def written(self, folder: str, name: str) -> float | None:

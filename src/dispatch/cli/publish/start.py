@@ -33,9 +33,9 @@ _signal.pthread_sigmask(_signal.SIG_UNBLOCK, SIGNALS)  # a blocked SIGTERM would
 def die_of_signals() -> None:
     """From now on let a signal end the process, as one that came before does now.
 
-    Whatever dies here leaves nothing that the next call does not mend, and dying of the signal,
-    without a word, is what shells expect. A signal that the caller ignores (``trap '' TERM``,
-    nohup) is ignored, as shells expect too.
+    Whatever dies here leaves nothing that harms (a prune may leave whole saves that nothing
+    names), and dying of the signal, without a word, is what shells expect. A signal that the
+    caller ignores (``trap '' TERM``, nohup) is ignored, as shells expect too.
     """
     for number in SIGNALS:
         _signal.signal(number, _signal.SIG_IGN if number in _ignored else _signal.SIG_DFL)

@@ -53,7 +53,7 @@ class NamesContract:
         store = make_store().open()
         assert store.create("pub", "name")
         assert store.create("runs", "name")
-        assert store.remove("pub", ["name"]) == (["name"], [])
+        assert store.remove("pub", ["name"]) == (["name"], {})
         assert store.names("runs")[0] == ["name"]
 
     def test_all_of_many_names_are_listed_once(self, make_store: MakePublishingStore) -> None:
@@ -88,16 +88,16 @@ class NamesContract:
         store = make_store().open()
         for name in "abc":
             store.create("pub", name)
-        assert store.remove("pub", ["c", "missing", "a"]) == (["c", "a"], [])
+        assert store.remove("pub", ["c", "missing", "a"]) == (["c", "a"], {})
         assert store.names("pub")[0] == ["b"]
-        assert store.remove("pub", ["c", "missing", "a"]) == ([], [])
+        assert store.remove("pub", ["c", "missing", "a"]) == ([], {})
 
     def test_nothing_can_be_removed_from_a_folder_that_is_not_there(
         self, make_store: MakePublishingStore
     ) -> None:
         """That is no error, and makes no folder."""
         bench = make_store()
-        assert bench.open().remove("pub", ["name"]) == ([], [])
+        assert bench.open().remove("pub", ["name"]) == ([], {})
         assert bench.open().names("pub") == ([], True)
 
     def test_a_removed_name_can_be_created_again(self, make_store: MakePublishingStore) -> None:

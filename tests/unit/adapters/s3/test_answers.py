@@ -111,7 +111,7 @@ def test_a_page_of_some_proxy_is_no_answer(s3: Bench) -> None:
     s3.fake.script(Say(200, b""), on("HeadObject"))
     assert s3.store.has_file(b"pub", b"other") is False
     s3.fake.script(Say(200, b"<html>"), on("DeleteObject"))
-    assert s3.store.remove("pub", ["name"]) == (["name"], [])
+    assert s3.store.remove("pub", ["name"]) == (["name"], {})
     s3.fake.script(Say(200, b"<html>"), on("GetObject"))
     assert s3.store.read(b"pub", b"other", 9) is None
 
