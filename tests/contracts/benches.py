@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dispatch.adapters.posix import PosixStore, open_root
-from dispatch.adapters.system.clock import wall_ns
+from dispatch.adapters.system.clock import pause, wall_ns
 from dispatch.adapters.system.entropy import token
 from dispatch.adapters.system.patience import ThreadPatience
 from dispatch.checkpoint.patient import PatientStore
@@ -127,7 +127,7 @@ class FolderBench:
         return inside
 
     def open(self) -> PosixStore:
-        return open_root(os.fsencode(self._root), now_ns=wall_ns, token=token)
+        return open_root(os.fsencode(self._root), now_ns=wall_ns, token=token, pause=pause)
 
     def write(self, path: bytes, content: bytes) -> None:
         self._path(path).write_bytes(content)

@@ -72,7 +72,7 @@ class ChangingFolder:
     published: int = 0
     new: set[str] = field(default_factory=set)
 
-    def names(self, folder: str) -> tuple[list[str], bool | None]:
+    def names(self, folder: str, in_vain: int = 0) -> tuple[list[str], bool | None]:
         found, before = [], len(self.truths)
         for slot in range(len(self.slots)):
             self.read_one()

@@ -13,7 +13,7 @@ import pytest
 
 from dispatch.adapters.posix import PosixStore, open_root
 from dispatch.adapters.posix.filesystem import OsFilesystem
-from dispatch.adapters.system.clock import wall_ns
+from dispatch.adapters.system.clock import pause, wall_ns
 from dispatch.adapters.system.entropy import token
 from dispatch.checkpoint import Entry, open_store
 from dispatch.errors import RefusedError, UnavailableError
@@ -143,7 +143,7 @@ def test_of_many_publishers_at_once_exactly_one_creates_each_name(root: Path) ->
     names = [f"name-{number}" for number in range(SAVES)]
 
     def create(_: int) -> list[bool]:
-        store = open_root(os.fsencode(root), now_ns=wall_ns, token=token)
+        store = open_root(os.fsencode(root), now_ns=wall_ns, token=token, pause=pause)
         return [store.create("pub", name) for name in names]
 
     with ThreadPoolExecutor(PUBLISHERS) as pool:
@@ -180,7 +180,7 @@ def test_a_folder_of_the_same_file_system_mounted_in_a_save_is_left(root: Path) 
     place = root / "exec" / "a" / "step-1" / "data"
     place.mkdir()
     with bound(precious, place):
-        outcome = open_root(os.fsencode(root), now_ns=wall_ns, token=token).set_aside(
+        outcome = open_root(os.fsencode(root), now_ns=wall_ns, token=token, pause=pause).set_aside(
             b"exec/a/step-1"
         )
         assert isinstance(outcome, Left)

@@ -153,9 +153,9 @@ class ScriptedStore(PosixStore):
         with self._call("check"):
             super().check()
 
-    def names(self, folder: str) -> tuple[list[str], bool | None]:
+    def names(self, folder: str, in_vain: int = 0) -> tuple[list[str], bool | None]:
         with self._call("names"):
-            return super().names(folder)
+            return super().names(folder, in_vain)
 
     def create(self, folder: str, name: str) -> bool:
         with self._call("create"):

@@ -44,8 +44,8 @@ def read_names(store: NamesStore, folder: str = PUB) -> list[str]:
         UnavailableError: Ten passes differed (kind ``listing-torn``); never an answer then.
     """
     before: list[str] | None = None
-    for _ in range(PASSES_MAX):
-        names, whole = store.names(folder)
+    for in_vain in range(PASSES_MAX):
+        names, whole = store.names(folder, in_vain)
         if whole:
             return names
         if whole is False and before is not None and _are_same(names, before):

@@ -42,11 +42,11 @@ def open_store(root: str | bytes | os.PathLike[str], **options: object) -> Log:
         message = f"unknown options of a POSIX root: {', '.join(sorted(options))}"
         raise InvalidInputError(message)
     from dispatch.adapters.posix import open_root
-    from dispatch.adapters.system.clock import wall_ns
+    from dispatch.adapters.system.clock import pause, wall_ns
     from dispatch.adapters.system.entropy import token
     from dispatch.adapters.system.patience import ThreadPatience
 
-    return Log(open_root(location, now_ns=wall_ns, token=token), ThreadPatience())
+    return Log(open_root(location, now_ns=wall_ns, token=token, pause=pause), ThreadPatience())
 
 
 def _open_s3(root: str, options: dict[str, object]) -> Log:

@@ -43,8 +43,8 @@ class PatientStore:
     def check(self) -> None:
         self._ask("looking at the root", self.store.check)
 
-    def names(self, folder: str) -> tuple[list[str], bool | None]:
-        return self._ask(f"listing {folder}/", lambda: self.store.names(folder))
+    def names(self, folder: str, in_vain: int = 0) -> tuple[list[str], bool | None]:
+        return self._ask(f"listing {folder}/", lambda: self.store.names(folder, in_vain))
 
     def create(self, folder: str, name: str) -> bool:
         return self._ask(f"creating {folder}/{name}", lambda: self.store.create(folder, name))

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 class NamesStore(Protocol):
     """Flat folders of names directly under the root (``pub``; later ``runs``)."""
 
-    def names(self, folder: str) -> tuple[list[str], bool | None]:
+    def names(self, folder: str, in_vain: int = 0) -> tuple[list[str], bool | None]:
         """List ``folder`` once, in no particular order.
+
+        Args:
+            folder: Its name.
+            in_vain: How many passes the caller has just made in vain. Changes come in bursts, so
+                that a store may wait a moment before it makes yet another.
 
         Returns:
             The names, and whether this one pass can't have been torn: True only when the folder

@@ -70,7 +70,8 @@ class MemoryStore:
 
     # -- names
 
-    def names(self, folder: str) -> tuple[list[str], bool | None]:
+    def names(self, folder: str, in_vain: int = 0) -> tuple[list[str], bool | None]:
+        del in_vain  # nothing changes here while one waits
         self._require_root()
         _require_folder(folder)
         content = self.folder.inner.get(folder.encode())

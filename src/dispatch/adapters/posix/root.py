@@ -23,6 +23,10 @@ ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _CLOSED = -1  # no descriptor has it, so that what is asked after the end fails with EBADF
 
 
+def _no_pause() -> None:
+    """Another listing at once."""
+
+
 class PosixRoot:
     """`dispatch.ports.store.Root` for one folder.
 
@@ -32,12 +36,14 @@ class PosixRoot:
         now_ns: The wall clock in nanoseconds, only ever compared with a folder's own stamps to
             decide whether one listing is enough.
         token: Eight fresh random bytes at each call, for the names of what is being removed.
+        pause: Waits a moment, of another length each time: before the third listing in a row,
+            so that not all of them fall into the same burst of changes.
 
     Raises:
         NotFoundError: ``root`` is missing or is no folder.
     """
 
-    __slots__ = ("_filesystem", "_handle", "_now_ns", "_root", "_token")
+    __slots__ = ("_filesystem", "_handle", "_now_ns", "_pause", "_root", "_token")
 
     def __init__(
         self,
@@ -46,11 +52,13 @@ class PosixRoot:
         *,
         now_ns: Callable[[], int],
         token: Callable[[], bytes],
+        pause: Callable[[], None] = _no_pause,
     ) -> None:
         self._root = root
         self._filesystem = filesystem
         self._now_ns = now_ns
         self._token = token
+        self._pause = pause
         try:
             self._handle = filesystem.open_dir(root)
         except OSError as error:

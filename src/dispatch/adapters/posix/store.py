@@ -51,7 +51,11 @@ class PosixStore(PosixNames, PosixSaves):
 
 
 def open_root(
-    location: bytes, *, now_ns: Callable[[], int], token: Callable[[], bytes]
+    location: bytes,
+    *,
+    now_ns: Callable[[], int],
+    token: Callable[[], bytes],
+    pause: Callable[[], None],
 ) -> PosixStore:
     """The store below ``location``, an absolute path; ``/``, ``/.`` at its end mean nothing.
 
@@ -70,4 +74,4 @@ def open_root(
         raise InvalidInputError(message)
     elements = [element for element in location.split(b"/") if element not in {b"", b"."}]
     root = b"/" + b"/".join(elements)
-    return PosixStore(root, OsFilesystem(), now_ns=now_ns, token=token)
+    return PosixStore(root, OsFilesystem(), now_ns=now_ns, token=token, pause=pause)

@@ -20,12 +20,13 @@ class S3Names:
 
     _requests: Requests
 
-    def names(self, folder: str) -> tuple[list[str], bool | None]:
+    def names(self, folder: str, in_vain: int = 0) -> tuple[list[str], bool | None]:
         """See `dispatch.ports.store.NamesStore`.
 
         A pass counts when the keys came in ascending order: a newer one then lies ahead. A key
         in a folder below is a name with a slash in it, which no entry has.
         """
+        del in_vain  # one pass is enough: each page in order, or an error
         start = self._requests.location.key(folder.encode()) + "/"
         found = [key[len(start) :] for key in keys_below(self._requests, start)]
         return found, all(map(operator.lt, found, found[1:]))
