@@ -39,6 +39,9 @@ KINDS: Final = (
     "clock-skew",
     "outcome-unknown",
     "listing-incomplete",
+    "no-links",
+    "malformed-claim",
+    "condition-refused",
 )
 """Every kind, in the order they were introduced (docs/reference/errors.md lists the same)."""
 

@@ -18,7 +18,7 @@ from dispatch.checkpoint.log import Log
 from dispatch.errors import NotFoundError
 from dispatch.ports.credentials import Credentials
 from dispatch.testing.contracts.bench import MakePublishingStore
-from dispatch.testing.contracts.store import StoreContract
+from dispatch.testing.contracts.store import SharedStoreContract, StoreContract
 from tests.servers.s3 import Keys
 from tests.servers.stores import Store
 
@@ -40,6 +40,9 @@ class FixedKeys:
 
     def current(self) -> Credentials:
         return self._credentials
+
+    def source(self) -> str:
+        return "fixed"
 
     def renew(self) -> Credentials:
         self.renewals += 1
@@ -140,7 +143,7 @@ class BucketBench:
             self._client.delete_bucket(Bucket=self._bucket)
 
 
-class S3Contract(StoreContract):
+class S3Contract(SharedStoreContract):
     """The contract of a store, where a bucket differs: it is asked for nothing but names."""
 
     def test_a_root_that_is_gone_is_seen_at_once(self, make_store: MakePublishingStore) -> None:
@@ -175,6 +178,7 @@ NEEDS_MORE_THAN_KEYS = (
     "test_an_empty_folder_is_a_save",  # a folder is the keys below it
     "test_children_keep_their_bytes",  # keys are UTF-8
     "test_names_of_any_bytes_are_removed",
+    "test_a_folder_is_no_claim",  # there are no folders
 )
 """What no bucket has, so that there is nothing to test: a skip would count as a failure."""
 

@@ -104,6 +104,10 @@ def answer(filesystem: Filesystem, at: int, step: Step) -> str:
                 return listing(filesystem, path, at, follow=what == "list")
             case "read":
                 return content(filesystem, path, at)
+            case "readlink":
+                return repr(filesystem.readlink(path, at))
+            case "symlink":
+                filesystem.symlink(os.fsencode(*more), path, at)
             case _:
                 change[what](path, *more, at)
     except OSError as error:
@@ -113,19 +117,29 @@ def answer(filesystem: Filesystem, at: int, step: Step) -> str:
 
 ONE_PATH = st.tuples(
     st.sampled_from(
-        ["create", "mkdir", "unlink", "stat", "lstat", "list", "list-nofollow", "read"]
+        ["create", "mkdir", "unlink", "stat", "lstat", "list", "list-nofollow", "read", "readlink"]
     ),
     st.sampled_from(PATHS),
 )
 REMOVE = st.tuples(st.just("rmdir"), st.sampled_from([*PLAIN, "a/a", "a/b", "l/a", "."]))
+LINK = st.tuples(
+    st.just("symlink"), st.sampled_from(PATHS), st.sampled_from(["a", "../d/b", "l", "", "x" * 255])
+)
 RENAME = st.tuples(st.just("rename"), st.sampled_from(PLAIN), st.sampled_from(PLAIN))
 
 
 @given(
     target=st.sampled_from(["a", "b/a", "l", "nowhere", "../d/a", "."]),
-    steps=st.lists(st.one_of(ONE_PATH, RENAME, REMOVE), max_size=25),
+    steps=st.lists(st.one_of(ONE_PATH, RENAME, REMOVE, LINK), max_size=25),
 )
 @example(target="a", steps=[("create", "a"), ("rename", "a", "b"), ("mkdir", "a"), ("list", "l")])
+@example(
+    target="a", steps=[("symlink", "c", "a"), ("mkdir", "a"), ("create", "c/b"), ("list", "c")]
+)
+@example(
+    target="a",
+    steps=[("symlink", "a", "x"), ("readlink", "a"), ("readlink", "."), ("readlink", "l")],
+)
 @example(target=".", steps=[("mkdir", "a"), ("create", "l/a/b"), ("rename", "l", "a")])
 def test_the_crashing_disk_answers_like_the_real_one(target: str, steps: list[Step]) -> None:
     """The same steps, with a link among them, give the same answers and errnos."""

@@ -10,8 +10,13 @@ from dispatch.adapters.system.patience import ThreadPatience
 from dispatch.checkpoint.log import Log
 from dispatch.model.removal import Aside
 from dispatch.testing.contracts.bench import MakePublishingStore, MakeStore
-from dispatch.testing.contracts.store import PublishingStoreContract, StoreContract
-from dispatch.testing.memory import MemoryStore, MisuseError
+from dispatch.testing.contracts.store import (
+    PublishingStoreContract,
+    SharedStoreContract,
+    StoreContract,
+)
+from dispatch.testing.memory import MemoryStore
+from dispatch.testing.misuse import MisuseError
 from tests.contracts.benches import (
     CrashBench,
     FolderBench,
@@ -45,7 +50,7 @@ class TestPosixStoreUnderWatch(StoreContract):
         return WatchedBench
 
 
-class TestPosixStoreInAFolder(StoreContract):
+class TestPosixStoreInAFolder(SharedStoreContract):
     """The POSIX store on whatever file system temporary folders are on."""
 
     @pytest.fixture
@@ -86,6 +91,13 @@ def test_no_single_listing_of_a_network_file_system_is_enough() -> None:
         lambda store: store.create("pub", "a/b"),
         lambda store: store.create("pub", "x" * 256),
         lambda store: store.remove("pub", [".."]),
+        lambda store: store.written("pub", ["a/b"]),
+        lambda store: store.claim("runs", "a/b", "value"),
+        lambda store: store.claim("exec", "name", "value"),
+        lambda store: store.claim("runs", "name", ""),
+        lambda store: store.claim("runs", "name", "a\0b"),
+        lambda store: store.claim("runs", "name", "x" * 256),
+        lambda store: store.claimed("exec", "name"),
         lambda store: store.delete(Aside(b"", b"exec/a/step-1")),
         lambda store: store.put_back(Aside(b"a/step-1", b"b/.pruned-0000000000000001.step-1")),
     ],

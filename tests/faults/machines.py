@@ -12,14 +12,14 @@ from dispatch.checkpoint.entry import Entry, parse_entry_name
 from dispatch.checkpoint.log import Log
 from dispatch.testing.calls import Call, Rule, WatchedFilesystem
 from dispatch.testing.crashfs import CrashFilesystem
-from dispatch.testing.tree import Folder, Tree
+from dispatch.testing.tree import Folder, Link, Tree
 
 T = TypeVar("T")
 Seen: TypeAlias = "set[tuple[Folder, object]]"
 """Surviving states that were checked, each with what had been promised by then."""
 
 ROOT = b"/disk/root"
-CHANGES = frozenset({"create", "mkdir", "rename", "unlink", "rmdir", "fsync"})
+CHANGES = frozenset({"create", "symlink", "mkdir", "rename", "unlink", "rmdir", "fsync"})
 ASIDE = re.compile(rb"(.*/)?\.pruned-[0-9a-f]{16}\.([^/]+)", re.DOTALL)
 FRESH_TOKENS = 1 << 32  # the machine that comes up draws other random numbers
 
@@ -48,6 +48,8 @@ class Machine:
         pending: Publications of processes that were never told: they may be there, and their
             saves may not.
         refused: Publications that failed for want of their save: they may not be there.
+        offered: The values that anybody claimed a name with.
+        claims: The value of each claim that somebody was told of; None once it was removed.
         saves: What each save holds that is complete.
         are_saves_durable: Whether they were durable from the start.
         prunes_under_way: How many prunes are, or were cut off: a named save may be aside then.
@@ -66,6 +68,8 @@ class Machine:
         self.must: set[Entry] = set()
         self.pending: set[Entry] = set()
         self.refused: set[Entry] = set()
+        self.offered: set[str] = set()
+        self.claims: dict[str, str | None] = {}
         self.saves: dict[bytes, Tree] = {}
         self.are_saves_durable = True
         self.prunes_under_way = 0
@@ -106,6 +110,12 @@ class Machine:
         self.save(entry)
         self.disk.write(ROOT + b"/pub/" + entry.name().encode(), b"")
 
+    def hold(self, claim: str, value: str) -> None:
+        """Let a claim be there."""
+        self.offered.add(value)
+        self.claims[claim] = value
+        self.disk.link(ROOT + b"/runs/" + claim.encode(), value.encode())
+
     def _token(self) -> bytes:
         return next(self._tokens).to_bytes(8, "big")
 
@@ -136,8 +146,10 @@ class Machine:
 
     def promises(self) -> object:
         """What `problem_of` depends on, apart from the tree."""
-        sets = (self.must, self.pending, self.refused)
-        return (*map(frozenset, sets), self.prunes_under_way > 0, self.keep)
+        sets: list[set[Entry] | set[str]] = [self.must, self.pending, self.refused, self.offered]
+        claims = frozenset(self.claims.items())
+        frozen = [frozenset(entries) for entries in sets]
+        return (*frozen, claims, self.prunes_under_way > 0, self.keep)
 
     def problem_of(self, tree: Folder) -> str:
         """Say what is wrong with a disk that holds ``tree``, or with a prune of it, if anything."""
@@ -175,7 +187,23 @@ class Machine:
             places = [root.at(entry.path), asides.get(entry.path) if is_pruning else None]
             if self.saves[entry.path] not in places:
                 return f"{entry} names what isn't whole"
+        if problem := self._wrong_claim(root):
+            return problem
         return self._half_deleted(root, asides) if self.are_saves_durable else ""
+
+    def _wrong_claim(self, root: Folder) -> str:
+        """Say which name in runs/ doesn't have the value that it must have."""
+        runs = root.at(b"runs")
+        held = dict(runs.inner) if isinstance(runs, Folder) else {}
+        values = {Link(value.encode()) for value in self.offered}
+        for name, node in held.items():
+            if node not in values:
+                return f"{name!r} has a value that nobody gave it: {node}"
+        for claim, value in self.claims.items():
+            wanted = None if value is None else Link(value.encode())
+            if held.get(claim.encode()) != wanted:
+                return f"claim {claim} is {held.get(claim.encode())} and not {wanted}"
+        return ""
 
     def _half_deleted(self, root: Folder, asides: dict[bytes, Tree]) -> str:
         """Say which save is neither whole nor gone, though it could be published or put back."""

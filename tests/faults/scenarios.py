@@ -25,6 +25,7 @@ ONE_FILE = Entry(1, 1, "exec/b/step-1.pt")
 COPY = Entry(1, 3, "copied/step-3")
 PART = Entry(1, 1, LATEST.path + b"/model")
 """Names a part of a save that stays."""
+RUNS, CLAIM = "runs", "1"
 AGAIN = Entry(2, 9, OLD.path)
 """A save that retention dooms, published anew as the latest of all."""
 
@@ -171,6 +172,67 @@ def retract(machine: Machine, _: int) -> bool:
     return False
 
 
+# -- claims
+
+
+def claim(machine: Machine, value: str, *rules: Rule) -> None:
+    """Claim, and note what the claimer is told: all are told the same."""
+    machine.offered.add(value)
+    held = machine.log(*rules).store.claim(RUNS, CLAIM, value)
+    if machine.claims.setdefault(CLAIM, held) != held:
+        machine.problems.append(f"one was told {machine.claims[CLAIM]}, another {held}")
+
+
+def claim_in_a_fresh_root(machine: Machine, _: int) -> bool:
+    """There is no runs/ yet."""
+    machine.disk.sync()
+    machine.watch()
+    claim(machine, "a")
+    return False
+
+
+def claim_beside_others(machine: Machine, _: int) -> bool:
+    """There is a runs/ with a claim of another epoch."""
+    machine.hold("0", "other")
+    machine.disk.sync()
+    machine.watch()
+    claim(machine, "a")
+    return False
+
+
+def claim_after_a_dead_claimer(machine: Machine, point: int) -> bool:
+    """Another claimer died at any of its calls: its syncs are missing, its claim may be there."""
+    machine.disk.sync()
+    machine.watch()
+    death = Moment(point, die)
+    try:
+        claim(machine, "a", death)
+    except Killed:
+        claim(machine, "b")
+    return death.is_past
+
+
+def claim_beside_a_claim(machine: Machine, point: int) -> bool:
+    """Another claims wholly at any call of the first."""
+    machine.disk.sync()
+    machine.watch()
+    other = Moment(point, lambda: claim(machine, "b"))
+    claim(machine, "a", other)
+    return other.is_past
+
+
+def remove_a_claim(machine: Machine, _: int) -> bool:
+    """A claim that was taken back doesn't come back."""
+    machine.hold("0", "other")
+    machine.hold(CLAIM, "a")
+    machine.disk.sync()
+    del machine.claims[CLAIM]  # while it is being removed it may be there or not
+    machine.watch()
+    assert machine.log().store.remove(RUNS, [CLAIM]) == ([CLAIM], {})
+    machine.claims[CLAIM] = None
+    return False
+
+
 # -- prune
 
 
@@ -262,6 +324,11 @@ SCENARIOS: tuple[Scenario, ...] = (
     publish_with_sync,
     publish_one_file_with_sync,
     retract,
+    claim_in_a_fresh_root,
+    claim_beside_others,
+    claim_after_a_dead_claimer,
+    claim_beside_a_claim,
+    remove_a_claim,
     prune_several,
     prune_after_a_dead_prune,
     prune_beside_a_prune,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from dispatch.adapters.posix.translation import TABLE
+from dispatch.adapters.posix.translation import NO_LINKS, TABLE
 from dispatch.checkpoint.completion import Framework
 from dispatch.checkpoint.entry import Entry
 from dispatch.checkpoint.log import Log
@@ -19,7 +19,9 @@ from dispatch.checkpoint.watch import Watcher
 from dispatch.errors import (
     AlreadyPublishedError,
     DispatchError,
+    MalformedError,
     NotFoundError,
+    RefusedError,
     UnavailableError,
     UnknownOutcomeError,
 )
@@ -27,7 +29,7 @@ from dispatch.testing.calls import Call, Rule
 from dispatch.testing.faults import NEVER_FAIL, fail
 from dispatch.testing.tree import Folder
 from tests.faults.machines import ROOT, Machine
-from tests.faults.scenarios import DEEP, LATEST, NEXT, OLD, ONE_FILE, PART
+from tests.faults.scenarios import CLAIM, DEEP, LATEST, NEXT, OLD, ONE_FILE, PART, RUNS
 
 CODES = (
     errno.EACCES,
@@ -38,6 +40,7 @@ CODES = (
     errno.EIO,
     errno.EINVAL,
     errno.ENOTSUP,
+    errno.ENOSYS,
     errno.ESTALE,
     errno.EMFILE,
     errno.EBUSY,
@@ -94,6 +97,19 @@ def framework(machine: Machine) -> None:
     machine.save(HF)
 
 
+def claimed(machine: Machine) -> None:
+    """Save, publications of others, and a claim."""
+    others(machine)
+    machine.hold(CLAIM, "theirs")
+    machine.offered.add("ours")
+
+
+def unclaimed(machine: Machine) -> None:
+    """No runs/ yet."""
+    bare(machine)
+    machine.offered.add("ours")
+
+
 def many(machine: Machine) -> None:
     """Publications of all kinds of saves, and what two interrupted prunes left."""
     for entry in (DEEP, ONE_FILE, OLD, LATEST, PART):
@@ -146,6 +162,11 @@ def retract(log: Log) -> bool:
     return True
 
 
+def claim(log: Log) -> bool:
+    """Claim, which may have been done before, by us or by others."""
+    return log.store.claim(RUNS, CLAIM, "ours") in {"ours", "theirs"}
+
+
 def prune(log: Log) -> PruneResult:
     """Keep the latest alone."""
     return log.prune(1)
@@ -158,6 +179,11 @@ OPERATIONS = {
     "resolve": Operation(others, resolve),
     "entries": Operation(others, lambda log: len(log.entries()) >= 1),
     "scan": Operation(framework, scan),
+    "claim in a fresh root": Operation(unclaimed, claim),
+    "claim what is claimed": Operation(claimed, claim),
+    "read a claim": Operation(claimed, lambda log: log.store.claimed(RUNS, CLAIM) == "theirs"),
+    "read no claim": Operation(unclaimed, lambda log: log.store.claimed(RUNS, CLAIM) is None),
+    "times": Operation(claimed, lambda log: len(log.store.written(RUNS, [CLAIM, "2"])) == 1),
     "retract": Operation(others, retract),
     "prune": Operation(many, prune),
     "prune beside a publisher": Operation(few, prune, publish_before_it_is_renamed),
@@ -191,6 +217,10 @@ def expected(call: Call, code: int) -> tuple[type[DispatchError], str]:
     """Say what the table says."""
     if call.method == "fsync":
         return UnknownOutcomeError, "durability-unknown"
+    if call.method == "symlink" and code in NO_LINKS:
+        return RefusedError, "no-links"
+    if call.method == "readlink" and code == errno.EINVAL:
+        return MalformedError, "malformed-claim"
     kind_of_error, kind, _ = TABLE.get(code, (UnavailableError, "store-unavailable", ""))
     return kind_of_error, kind
 

@@ -25,9 +25,17 @@ def name_of(scenario: object) -> str:
 
 
 NEEDED: list[tuple[Scenario, Site]] = [
-    (scenarios.publish_into_a_fresh_root, Site("create", "pub")),
-    (scenarios.publish_into_a_fresh_root, Site("create", "")),
-    (scenarios.publish_beside_others, Site("create", "pub")),
+    (scenarios.publish_into_a_fresh_root, Site("_durably", "pub")),
+    (scenarios.publish_into_a_fresh_root, Site("_durably", "")),
+    (scenarios.publish_beside_others, Site("_durably", "pub")),
+    (scenarios.claim_in_a_fresh_root, Site("_durably", "runs")),
+    (scenarios.claim_in_a_fresh_root, Site("_durably", "")),
+    (scenarios.claim_beside_others, Site("_durably", "runs")),
+    (scenarios.claim_after_a_dead_claimer, Site("_durably", "runs")),
+    (scenarios.claim_after_a_dead_claimer, Site("_durably", "")),
+    (scenarios.claim_beside_a_claim, Site("_durably", "runs")),
+    (scenarios.claim_beside_a_claim, Site("_durably", "")),
+    (scenarios.remove_a_claim, Site("remove", "runs")),
     (scenarios.publish_with_sync, Site("sync_tree", "")),
     (scenarios.publish_with_sync, Site("sync_tree", "exec")),
     (scenarios.publish_with_sync, Site("sync_tree", "exec/a")),
@@ -45,6 +53,44 @@ NEEDED: list[tuple[Scenario, Site]] = [
     (scenarios.prune_while_publishing_anew, Site("remove", "pub")),
 ]
 """A scenario, and an fsync without which it fails."""
+
+
+class ClaimsByRenaming(PosixStore):
+    """A known-wrong store: it makes a claim aside and moves it there, over another's."""
+
+    __slots__ = ()
+
+    def claim(self, folder: str, name: str, value: str) -> str:
+        held = self.claimed(folder, name)
+        if held is not None:
+            return super().claim(folder, name, value)  # for its syncs
+        aside = f".{value}"
+        super().claim(folder, aside, value)
+        handle = self._filesystem.open_dir(folder, self._handle)
+        self._filesystem.rename(aside, name, handle)
+        self._filesystem.fsync(handle)
+        self._filesystem.close(handle)
+        return value
+
+
+class ClaimsWithoutReading(PosixStore):
+    """A known-wrong store: whoever finds a name there takes it for its own."""
+
+    __slots__ = ()
+
+    def claim(self, folder: str, name: str, value: str) -> str:
+        super().claim(folder, name, value)
+        return value
+
+
+class SyncsNewClaimsOnly(PosixStore):
+    """A known-wrong store: it doesn't sync what was there."""
+
+    __slots__ = ()
+
+    def claim(self, folder: str, name: str, value: str) -> str:
+        held = self.claimed(folder, name)
+        return held if held is not None else super().claim(folder, name, value)
 
 
 class DeletesInPlace(PosixStore):
@@ -78,7 +124,7 @@ def test_without_any_one_fsync_a_promise_is_broken(scenario: Scenario, site: Sit
 @pytest.mark.parametrize("path", ["pub", ""])
 def test_already_published_is_durable_only_with_its_own_fsyncs(path: str) -> None:
     """The writer that made the entry may have died before it synced anything."""
-    machine = Machine(without(Site("create", path)))
+    machine = Machine(without(Site("_durably", path)))
     machine.save(OLD)
     machine.disk.sync()
     machine.disk.write(ROOT + b"/pub/" + OLD.name().encode(), b"")
@@ -123,7 +169,7 @@ def test_every_fsync_of_the_store_is_one_of_those_proven_needed() -> None:
         violations(scenario, lambda: [note_sites(made)])
     needed = {site.function for _, site in NEEDED}
     assert {site.function for site in made} == needed
-    counted = {"create": 2, "sync_tree": 2}  # pub/ and the root; files and folders
+    counted = {"_durably": 2, "sync_tree": 2}  # pub/ and the root; files and folders
     assert functions_that_sync() == {function: counted.get(function, 1) for function in needed}
 
 
@@ -134,6 +180,22 @@ def test_deleting_without_renaming_first_is_caught(scenario: Scenario) -> None:
     """A half-deleted save would stand under the name that a publisher looks for."""
     problems, _ = violations(scenario, store_type=DeletesInPlace)
     assert any("half deleted" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "scenario"),
+    [
+        (ClaimsByRenaming, scenarios.claim_beside_a_claim),
+        (ClaimsWithoutReading, scenarios.claim_beside_a_claim),
+        (SyncsNewClaimsOnly, scenarios.claim_after_a_dead_claimer),
+        (SyncsNewClaimsOnly, scenarios.claim_beside_a_claim),
+    ],
+    ids=name_of,
+)
+def test_a_wrong_way_to_claim_is_caught(wrong: type[PosixStore], scenario: Scenario) -> None:
+    """Two would be told different values, or one that a power loss takes away."""
+    problems, _ = violations(scenario, store_type=wrong)
+    assert problems
 
 
 def test_no_sync_between_the_phases_of_a_prune_is_caught() -> None:

@@ -17,11 +17,12 @@ from dispatch.adapters.system.clock import pause, wall_ns
 from dispatch.adapters.system.entropy import token
 from dispatch.checkpoint import Entry, open_store
 from dispatch.errors import RefusedError, UnavailableError
+from dispatch.model.access import Access
 from dispatch.model.removal import Left
 from dispatch.testing.calls import Call, WatchedFilesystem
 from dispatch.testing.contracts.bench import MakeStore
 from dispatch.testing.contracts.filesystem import FilesystemContract, MakeDisk
-from dispatch.testing.contracts.store import StoreContract
+from dispatch.testing.contracts.store import SharedStoreContract
 from tests.contracts.benches import FolderBench
 from tests.contracts.disks import OsDisk
 from tests.real.mounts import KINDS, Kind, bound, mounted, run, scratch_at
@@ -62,7 +63,7 @@ def root(folder: Path) -> Path:
     return folder
 
 
-class TestPosixStore(StoreContract):
+class TestPosixStore(SharedStoreContract):
     """The store contract."""
 
     @pytest.fixture
@@ -94,6 +95,12 @@ class TestOsFilesystem(FilesystemContract):
 def store_on(root: Path, filesystem: OsFilesystem | WatchedFilesystem) -> PosixStore:
     """Open the store of a root with a file system of the test's own."""
     return PosixStore(os.fsencode(root), filesystem, now_ns=wall_ns, token=token)
+
+
+def test_the_type_of_the_file_system_is_told(filesystem: Path, folder: Path) -> None:
+    """As `findmnt` tells it, which finds it another way."""
+    told = run("findmnt", "-n", "-o", "FSTYPE", "--target", filesystem).strip()
+    assert store_on(folder, OsFilesystem()).access() == Access(told)
 
 
 def wait_until_whole(store: PosixStore) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dispatch.errors import DispatchError
+    from dispatch.model.access import Access
     from dispatch.ports.store import PublishingStore
     from dispatch.ports.waiting import Patience
 
@@ -43,6 +44,9 @@ class PatientStore:
     def check(self) -> None:
         self._ask("looking at the root", self.store.check)
 
+    def access(self) -> Access:
+        return self._ask("looking how the root is reached", self.store.access)
+
     def names(self, folder: str, in_vain: int = 0) -> tuple[list[str], bool | None]:
         return self._ask(f"listing {folder}/", lambda: self.store.names(folder, in_vain))
 
@@ -52,8 +56,18 @@ class PatientStore:
     def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         return self._ask(f"removing from {folder}/", lambda: self.store.remove(folder, names))
 
-    def written(self, folder: str, name: str) -> float | None:
-        return self._ask(f"looking at {folder}/{name}", lambda: self.store.written(folder, name))
+    def written(self, folder: str, names: list[str]) -> dict[str, float]:
+        return self._ask(f"looking at {folder}/", lambda: self.store.written(folder, names))
+
+    def claim(self, folder: str, name: str, value: str) -> str:
+        what = f"claiming {folder}/{name}"
+        return self._ask(what, lambda: self.store.claim(folder, name, value))
+
+    def claimed(self, folder: str, name: str) -> str | None:
+        return self._ask(f"reading {folder}/{name}", lambda: self.store.claimed(folder, name))
+
+    def drop(self, folder: str) -> bool:
+        return self._ask(f"removing {folder}/", lambda: self.store.drop(folder))
 
     def children(self, folder: bytes, prefix: bytes) -> list[bytes]:
         what = f"listing {os.fsdecode(folder)}"

@@ -141,5 +141,5 @@ class Watcher:
         for folder in self._done.keys() - present:
             entry = self._done.pop(folder)
             # A prune removes the entry before the folder, so an entry that stays was not pruned.
-            if self._store.written(PUB, entry.name()) is not None:
+            if self._store.written(PUB, [entry.name()]):
                 self.disappeared(entry)

@@ -80,6 +80,14 @@ class Keys(Protocol):
         """
         ...
 
+    def source(self) -> str:
+        """The name of the source that gave the current keys, asking for them if need be.
+
+        Raises:
+            CredentialsError: As `current`.
+        """
+        ...
+
     def renew(self) -> Credentials:
         """Other keys, since the store said that the current ones have expired.
 

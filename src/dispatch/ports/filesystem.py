@@ -52,6 +52,14 @@ class Filesystem(Protocol):
         """Make an empty file exclusively; EEXIST when anything has the name."""
         ...
 
+    def symlink(self, target: bytes, path: bytes | str, at: int) -> None:
+        """Make a symbolic link exclusively, whole at once; EEXIST when anything has the name."""
+        ...
+
+    def readlink(self, path: bytes | str, at: int) -> bytes:
+        """The target of a symbolic link, as it was written; EINVAL when it is something else."""
+        ...
+
     def read(self, handle: int, size_max: int) -> bytes:
         """Read from where the last read ended; empty at the end."""
         ...
@@ -70,6 +78,10 @@ class Filesystem(Protocol):
 
     def mount(self, handle: int) -> int | None:
         """An identifier of the mount that the handle is on; None where that can't be known."""
+        ...
+
+    def type_name(self, handle: int) -> str | None:
+        """The file system's type as `mount` shows it (``ext4``); None where it can't be known."""
         ...
 
     def is_local(self, handle: int) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dispatch.errors import DispatchError
+    from dispatch.model.access import Access
     from dispatch.model.removal import Aside, Gone, Left
 
 
@@ -67,10 +68,57 @@ class NamesStore(Protocol):
         """
         ...
 
-    def written(self, folder: str, name: str) -> float | None:
-        """When ``name`` was made; None when it is not there.
+    def written(self, folder: str, names: list[str]) -> dict[str, float]:
+        """When each of ``names`` was made, except those that are not there.
 
         In seconds since 1970 by the store's clock, for showing an age: nothing is decided by it.
+        """
+        ...
+
+
+class ClaimsStore(Protocol):
+    """Names that hold a value, given once and for all, in the same flat folders."""
+
+    def claim(self, folder: str, name: str, value: str) -> str:
+        """Add ``name`` with ``value``, exclusively and durably, making ``folder`` if missing.
+
+        A name is never seen without its whole value, and a value never changes. Of any number of
+        concurrent calls, all return the same.
+
+        Args:
+            folder: As for `NamesStore`.
+            name: Likewise.
+            value: 1 to 255 bytes as `os.fsencode` encodes it, without NUL.
+
+        Returns:
+            The value that ``name`` has: ``value``, or what it was given before. Durable either
+            way.
+
+        Raises:
+            MalformedError: Something is called ``name`` that holds no value.
+            RefusedError: Also of kind ``no-links``: what the root is in can't hold values.
+            UnknownOutcomeError: The name may be there and may not survive a power loss.
+        """
+        ...
+
+    def claimed(self, folder: str, name: str) -> str | None:
+        """The value of ``name``; None when it is not there.
+
+        Raises:
+            MalformedError: Something is called ``name`` that holds no value.
+        """
+        ...
+
+
+class ScratchStore(Protocol):
+    """Flat folders of names that are used for a while and leave nothing behind."""
+
+    def drop(self, folder: str) -> bool:
+        """Remove ``folder`` itself, which may come back after a power loss.
+
+        Returns:
+            False when it stays, since names are in it. A store whose folders are but parts of
+            names has nothing to remove and says True.
         """
         ...
 
@@ -81,7 +129,8 @@ class SavesStore(Protocol):
     def children(self, folder: bytes, prefix: bytes) -> list[bytes]:
         """The names directly in ``folder`` that start with ``prefix``, whatever they are.
 
-        In no particular order. A folder that is not there, or is no folder, has none.
+        In no particular order. A folder that is not there, or is no folder, has none. An empty
+        path is the root.
         """
         ...
 
@@ -169,6 +218,14 @@ class Root(Protocol):
         """
         ...
 
+    def access(self) -> Access:
+        """How the store is reached, asking for keys where none are in hand yet.
+
+        Raises:
+            CredentialsError: There are none.
+        """
+        ...
+
     def location(self, path: bytes) -> bytes:
         """Where ``path`` is for a person or a program: an absolute path, or a URL.
 
@@ -187,7 +244,7 @@ class Root(Protocol):
         ...
 
 
-class PublishingStore(NamesStore, SavesStore, Root, Protocol):
+class PublishingStore(NamesStore, ClaimsStore, ScratchStore, SavesStore, Root, Protocol):
     """What publishing needs."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 
@@ -44,4 +44,19 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
+        ...
+
+
+class Race(Protocol):
+    """Calls that begin at the same moment."""
+
+    def __call__(self, works: Sequence[Callable[[], T]], time_out: float) -> list[T | Exception]:
+        """What each of ``works`` returns or raises, in their order.
+
+        One that has not ended after ``time_out`` seconds is a `TimeoutError`; it goes on in the
+        background.
+
+        Raises:
+            UnavailableError: This machine can't make so many calls at once; none was made.
+        """
         ...

@@ -69,6 +69,14 @@ class WatchedFilesystem:
         self._before("create", path, at)
         self._inner.create(path, at)
 
+    def symlink(self, target: bytes, path: bytes | str, at: int) -> None:
+        self._before("symlink", path, at)
+        self._inner.symlink(target, path, at)
+
+    def readlink(self, path: bytes | str, at: int) -> bytes:
+        self._before("readlink", path, at)
+        return self._inner.readlink(path, at)
+
     def read(self, handle: int, size_max: int) -> bytes:
         self._before("read", b"", handle)
         return self._inner.read(handle, size_max)
@@ -88,6 +96,10 @@ class WatchedFilesystem:
     def mount(self, handle: int) -> int | None:
         self._before("mount", b"", handle)
         return self._inner.mount(handle)
+
+    def type_name(self, handle: int) -> str | None:
+        self._before("type_name", b"", handle)
+        return self._inner.type_name(handle)
 
     def is_local(self, handle: int) -> bool:
         self._before("is_local", b"", handle)

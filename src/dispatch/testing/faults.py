@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from dispatch.testing.calls import Call, Rule
 
-NEVER_FAIL = frozenset({"close", "is_local", "mount"})
-"""Methods that have no errno to raise: the last two answer "unknown" by their port, and a handle
+NEVER_FAIL = frozenset({"close", "is_local", "mount", "type_name"})
+"""Methods that have no errno to raise: the last three answer "unknown" by their port, and a handle
 that is only read from or synced has nothing left to lose when it is closed.
 """
 

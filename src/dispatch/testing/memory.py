@@ -1,7 +1,8 @@
 """A store in memory, stricter than any real one.
 
-What a real store would let pass, by luck or by the file system it is on, raises `MisuseError`: a
-path that is not clean, a folder of names that is none, a name that is too long.
+What a real store would let pass, by luck or by the file system it is on, raises
+`dispatch.testing.misuse.MisuseError`: a path that is not clean, a folder of names that is none, a
+name that is too long.
 
 Reading names can be torn on purpose, as a large folder of a real file system is: names are found
 one by one in an order of the store's own, and `MemoryStore.between` is called before each, so
@@ -15,23 +16,18 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from dispatch.errors import InvalidInputError, NotFoundError, UnavailableError
+from dispatch.model.access import Access
+from dispatch.model.claimed import no_claim, parse_claimed
 from dispatch.model.removal import Aside, Gone, Left
-from dispatch.testing.nodes import Folder, Node, Pipe, look, parent_of, resolve, split
+from dispatch.testing import misuse
+from dispatch.testing.nodes import Folder, Link, Node, Pipe, look, parent_of, resolve, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dispatch.errors import DispatchError
 
-FOLDERS = ("pub", "runs")
-"""The folders that hold names."""
-
-NAME_BYTES_MAX = 255  # NAME_MAX: what a root must keep to, on any store (format §3)
 _PREFIX = b".pruned-"
-
-
-class MisuseError(AssertionError):
-    """The store was asked something that its port forbids to ask: the caller has a bug."""
 
 
 class MemoryStore:
@@ -73,7 +69,7 @@ class MemoryStore:
     def names(self, folder: str, in_vain: int = 0) -> tuple[list[str], bool | None]:
         del in_vain  # nothing changes here while one waits
         self._require_root()
-        _require_folder(folder)
+        misuse.require_folder(folder)
         content = self.folder.inner.get(folder.encode())
         if not isinstance(content, Folder):
             return [], True
@@ -96,36 +92,65 @@ class MemoryStore:
             ahead = {other for other in now if (other < name) == self.newest_first} - {name}
 
     def create(self, folder: str, name: str) -> bool:
+        return self._add(folder, name, b"")
+
+    def _add(self, folder: str, name: str, node: Node) -> bool:
         self._require_root()
-        _require_name(folder, name)
+        misuse.require_name(folder, name)
         content = self.folder.inner.setdefault(folder.encode(), Folder())
         assert isinstance(content, Folder)
         key = os.fsencode(name)
         if key in content.inner:
             return False
-        content.inner[key] = b""
+        content.inner[key] = node
         self._written[folder, name] = float(next(self._clock))
         return True
 
     def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         self._require_root()
         for name in names:
-            _require_name(folder, name)
+            misuse.require_name(folder, name)
         content = self.folder.inner.get(folder.encode(), Folder())
         assert isinstance(content, Folder)
         return [n for n in names if content.inner.pop(os.fsencode(n), None) is not None], {}
 
-    def written(self, folder: str, name: str) -> float | None:
+    def written(self, folder: str, names: list[str]) -> dict[str, float]:
         self._require_root()
-        _require_name(folder, name)
-        if look(self.folder, os.fsencode(f"{folder}/{name}")) is None:
+        for name in names:
+            misuse.require_name(folder, name)
+        return {
+            name: self._written.setdefault((folder, name), float(next(self._clock)))
+            for name in names
+            if look(self.folder, os.fsencode(f"{folder}/{name}")) is not None
+        }
+
+    def claim(self, folder: str, name: str, value: str) -> str:
+        misuse.require_value(value)
+        self._add(folder, name, Link(os.fsencode(value)))
+        held = self.claimed(folder, name)
+        assert held is not None
+        return held
+
+    def claimed(self, folder: str, name: str) -> str | None:
+        self._require_root()
+        misuse.require_name(folder, name)
+        node = look(self.folder, os.fsencode(f"{folder}/{name}"))
+        if node is None:
             return None
-        return self._written.setdefault((folder, name), float(next(self._clock)))
+        if not isinstance(node, Link):
+            raise no_claim(f"{folder}/{name}", "no symbolic link")
+        return parse_claimed(node.target, f"{folder}/{name}")
+
+    def drop(self, folder: str) -> bool:
+        if self.names(folder)[0]:
+            return False
+        self.folder.inner.pop(folder.encode(), None)
+        return True
 
     # -- saves
 
     def children(self, folder: bytes, prefix: bytes) -> list[bytes]:
-        node = self._resolve(folder)
+        node = self._resolve(folder) if folder else self.folder
         if not isinstance(node, Folder):
             return []
         return [name for name in node.inner if name.startswith(prefix)]
@@ -142,7 +167,7 @@ class MemoryStore:
 
     def has_name(self, save: bytes, file: bytes) -> bool:
         above = self._resolve(save)
-        _require_clean(file)
+        misuse.require_clean(file)
         return isinstance(above, Folder) and look(above, file) is not None
 
     def sync_save(self, save: bytes) -> Iterator[bytes]:
@@ -157,10 +182,13 @@ class MemoryStore:
             message = f"checkpoint root {os.fsdecode(self.root)!r} is no longer the folder it was"
             raise UnavailableError(message, kind="root-replaced")
 
+    def access(self) -> Access:
+        return Access("memory")
+
     def location(self, path: bytes) -> bytes:
         if not path:
             return self.root
-        _require_clean(path)
+        misuse.require_clean(path)
         return self.root + b"/" + path
 
     def close(self) -> None:
@@ -188,7 +216,7 @@ class MemoryStore:
 
     def may_set_aside(self, save: bytes) -> Left | Gone | None:
         self._require_root()
-        _require_clean(save)
+        misuse.require_clean(save)
         elements = save.split(b"/")
         node: Node | None = None
         for end in range(1, len(elements) + 1):
@@ -202,11 +230,11 @@ class MemoryStore:
 
     def put_back(self, aside: Aside) -> bool:
         self._require_root()
-        _require_clean(aside.save)
-        _require_clean(aside.place)
+        misuse.require_clean(aside.save)
+        misuse.require_clean(aside.place)
         if split(aside.save)[0] != split(aside.place)[0]:
             message = f"{aside} was not made by this store"
-            raise MisuseError(message)
+            raise misuse.MisuseError(message)
         node = look(self.folder, aside.place)
         if node is None or look(self.folder, aside.save) is not None:
             return False
@@ -216,10 +244,10 @@ class MemoryStore:
 
     def delete(self, aside: Aside) -> Left | Gone | None:
         self._require_root()
-        _require_clean(aside.place)
+        misuse.require_clean(aside.place)
         if not split(aside.place)[1].startswith(_PREFIX):
             message = f"{aside.place!r} is in sight"
-            raise MisuseError(message)
+            raise misuse.MisuseError(message)
         node = look(self.folder, aside.place)
         if node is None:
             return Gone()
@@ -230,11 +258,8 @@ class MemoryStore:
         return None
 
     def leftovers(self, folder: bytes) -> list[Aside]:
-        node = self._resolve(folder) if folder else self.folder
-        if not isinstance(node, Folder):
-            return []
         start = folder + b"/" if folder else b""
-        found = sorted(name for name in node.inner if name.startswith(_PREFIX))
+        found = sorted(self.children(folder, _PREFIX))
         return [Aside(_former(start, name), start + name) for name in found]
 
     # -- strictness
@@ -247,7 +272,7 @@ class MemoryStore:
     def _resolve(self, *path: bytes) -> Node | None:
         self._require_root()
         for part in path:
-            _require_clean(part)
+            misuse.require_clean(part)
         return resolve(self.folder, b"/".join(path))
 
 
@@ -273,24 +298,3 @@ def _holds_mount(node: Node) -> bool:
     return isinstance(node, Folder) and (
         node.is_mount or any(_holds_mount(inner) for inner in node.inner.values())
     )
-
-
-def _require_folder(folder: str) -> None:
-    if folder not in FOLDERS:
-        message = f"{folder!r} is not one of the folders of names: {', '.join(FOLDERS)}"
-        raise MisuseError(message)
-
-
-def _require_name(folder: str, name: str) -> None:
-    _require_folder(folder)
-    size = len(os.fsencode(name))
-    if name in {"", ".", ".."} or "/" in name or "\0" in name or size > NAME_BYTES_MAX:
-        message = f"{name!r} ({size} bytes) can't be a name: at most {NAME_BYTES_MAX}, no slash"
-        raise MisuseError(message)
-
-
-def _require_clean(path: bytes) -> None:
-    elements = path.split(b"/")
-    if b"\0" in path or any(e in {b"", b".", b".."} or len(e) > NAME_BYTES_MAX for e in elements):
-        message = f"{path!r} is not a clean relative path"
-        raise MisuseError(message)

@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from dispatch.testing.disk import FileInode, FolderInode, LinkInode, PipeInode
-from dispatch.testing.lookup import refuse, walk
+from dispatch.testing.lookup import PATH_BYTES_MAX, refuse, walk
 
 if TYPE_CHECKING:
     from dispatch.testing.disk import Inode
@@ -119,6 +119,20 @@ class RamFilesystem:
         opened.offset += len(part)
         return part
 
+    def symlink(self, target: bytes, path: bytes | str, at: int) -> None:
+        if not target:
+            refuse(errno.ENOENT)
+        if len(target) > PATH_BYTES_MAX:
+            refuse(errno.ENAMETOOLONG)
+        place = self._absent(path, at)
+        self.change(place.folder, {place.name: self.new_link(place.folder, target)})
+
+    def readlink(self, path: bytes | str, at: int) -> bytes:
+        inode = self.look(path, at, follow=False)
+        if not isinstance(inode, LinkInode):
+            refuse(errno.EINVAL)
+        return inode.target
+
     def mkdir(self, path: bytes | str, at: int) -> None:
         place = self._absent(path, at)
         self.change(place.folder, {place.name: self.new_folder(place.folder)})
@@ -131,6 +145,10 @@ class RamFilesystem:
 
     def mount(self, handle: int) -> int | None:
         return self._inode(handle).device
+
+    def type_name(self, handle: int) -> str | None:
+        self._inode(handle)
+        return "tmpfs" if self.local else "nfs4"
 
     def is_local(self, handle: int) -> bool:
         self._inode(handle)

@@ -35,7 +35,7 @@ class Passes:
     def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         raise NotImplementedError
 
-    def written(self, folder: str, name: str) -> float | None:
+    def written(self, folder: str, names: list[str]) -> dict[str, float]:
         raise NotImplementedError
 
 

@@ -21,14 +21,20 @@ def patient(root: Path, store: ScriptedStore) -> PatientStore:
     return PatientStore(store, InlinePatience(), 30)
 
 
-def test_it_answers_what_the_store_answers(root: Path, patient: PatientStore) -> None:
+def test_it_answers_what_the_store_answers(
+    root: Path, store: ScriptedStore, patient: PatientStore
+) -> None:
     """Each method once."""
     patient.check()
     assert patient.names("pub") == (["name"], False)
     assert patient.create("pub", "other") is True
     assert patient.remove("pub", ["other", "gone"]) == (["other"], {})
-    assert patient.written("pub", "gone") is None
-    assert patient.written("pub", "name") is not None
+    assert list(patient.written("pub", ["gone", "name"])) == ["name"]
+    assert patient.claim("runs", "1", "a") == "a"
+    assert patient.claim("runs", "1", "b") == "a"
+    assert patient.claimed("runs", "1") == "a"
+    assert patient.claimed("runs", "2") is None
+    assert patient.access() == store.access()
     assert patient.children(b"exec/1.1.0", b"check") == [b"checkpoint-1"]
     assert patient.has_save(SAVE)
     assert patient.read(SAVE, b"model.safetensors", 100) == b"weights 1"
@@ -52,7 +58,10 @@ WAITS: dict[str, Call] = {
     "listing pub/": lambda p: p.names("pub"),
     "creating pub/x": lambda p: p.create("pub", "x"),
     "removing from pub/": lambda p: p.remove("pub", ["x"]),
-    "looking at pub/x": lambda p: p.written("pub", "x"),
+    "looking at pub/": lambda p: p.written("pub", ["x"]),
+    "claiming runs/1": lambda p: p.claim("runs", "1", "a"),
+    "reading runs/1": lambda p: p.claimed("runs", "1"),
+    "looking how the root is reached": lambda p: p.access(),
     "listing exec/\udcff": lambda p: p.children(b"exec/\xff", b""),
     "looking at exec/a": lambda p: p.has_save(b"exec/a"),
     "reading exec/a/b": lambda p: p.read(b"exec/a", b"b", 1),

@@ -57,12 +57,10 @@ class Chain:
         self._held: _Held | None = None
 
     def current(self) -> Credentials:
-        held, now = self._held, self._now()
-        if held is None:
-            held = self._hold(*self._first(), now)
-        elif self._is_due(held, now):
-            held = self._renewed(held, now)
-        return held.credentials
+        return self._current().credentials
+
+    def source(self) -> str:
+        return self._current().source.name
 
     def renew(self) -> Credentials:
         held, now = self._held, self._now()
@@ -73,6 +71,12 @@ class Chain:
         if _same_keys(fresh, old) or _has_ended(fresh, now):
             raise _expired(held.source, old)
         return self._hold(held.source, fresh, now).credentials
+
+    def _current(self) -> _Held:
+        held, now = self._held, self._now()
+        if held is None:
+            return self._hold(*self._first(), now)
+        return self._renewed(held, now) if self._is_due(held, now) else held
 
     def _now(self) -> float:
         return self._now_ns() / _NS

@@ -58,6 +58,13 @@ class _Session(requests.Session):
         for scheme in ("http://", "https://"):
             self.mount(scheme, HTTPAdapter(max_retries=never_sent))
 
+    def send(self, request: requests.PreparedRequest, **how: Any) -> requests.Response:  # noqa: ANN401 - requests' own
+        """Send on a connection of its own: some proxies close theirs after an answer, unasked."""
+        try:
+            return super().send(request, **how)
+        finally:
+            self.close()
+
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """Follow a standby to its leader, but by https, or on this machine."""
         target: str | None = super().get_redirect_target(resp)

@@ -30,6 +30,12 @@ class OsFilesystem:
     def create(self, path: bytes | str, at: int) -> None:
         os.close(os.open(path, _CREATE_FLAGS, _ENTRY_MODE, dir_fd=at))
 
+    def symlink(self, target: bytes, path: bytes | str, at: int) -> None:
+        os.symlink(target, path, dir_fd=at)
+
+    def readlink(self, path: bytes | str, at: int) -> bytes:
+        return os.readlink(os.fsencode(path), dir_fd=at)
+
     def read(self, handle: int, size_max: int) -> bytes:
         return os.read(handle, size_max)
 
@@ -52,18 +58,21 @@ class OsFilesystem:
         except (OSError, KeyError, ValueError):
             return None
 
-    def is_local(self, handle: int) -> bool:
+    def type_name(self, handle: int) -> str | None:
         mount = self.mount(handle)
         if mount is None:
-            return False
+            return None
         try:
             with open("/proc/self/mountinfo", "rb") as file:
                 for line in file:
                     if line.startswith(b"%d " % mount):
-                        return line.rpartition(b" - ")[2].split()[0].decode() in _LOCAL_TYPES
+                        return line.rpartition(b" - ")[2].split()[0].decode()
         except (OSError, IndexError, ValueError):
             pass
-        return False
+        return None
+
+    def is_local(self, handle: int) -> bool:
+        return self.type_name(handle) in _LOCAL_TYPES
 
     def listdir(self, handle: int) -> list[str]:
         # btrfs shows a handle only the names that were there when it was opened or rewound.

@@ -16,6 +16,7 @@ TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dispatch.model.access import Access
     from dispatch.ports.filesystem import Filesystem, Status
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
@@ -76,6 +77,13 @@ class PosixRoot:
                 kind="root-replaced",
                 hint="Another file system was mounted there, or the folder was replaced.",
             )
+
+    def access(self) -> Access:
+        """See `dispatch.ports.store.Root`."""
+        from dispatch.model.access import Access
+
+        medium = self._filesystem.type_name(self._handle)
+        return Access("file system of unknown type" if medium is None else medium)
 
     def close(self) -> None:
         """See `dispatch.ports.store.Store`."""

@@ -24,7 +24,7 @@ class PosixSaves(PosixRoot):
         """See `dispatch.ports.store.SavesStore`."""
         fs = self._filesystem
         try:
-            handle = fs.open_dir(folder, self._handle)
+            handle = fs.open_dir(folder or b".", self._handle)
         except OSError as error:
             if error.errno in ABSENT:
                 return []

@@ -10,6 +10,9 @@ from dispatch.errors import DispatchError, RefusedError, UnavailableError, Unkno
 NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
 """What file systems answer that can't sync a folder."""
 
+NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+"""What file systems answer that have no symbolic links: vfat, CIFS, some in user space."""
+
 _PERMISSION = (
     RefusedError,
     "permission-denied",
@@ -42,6 +45,15 @@ def translate(error: OSError, what: str) -> DispatchError:
     default = (UnavailableError, "store-unavailable", "")
     kind_of_error, kind, hint = TABLE.get(code, default)
     return kind_of_error(f"{what}: {describe(code)}", kind=kind, hint=hint)
+
+
+def unlinked(error: OSError, what: str) -> DispatchError:
+    """The error to raise for ``error``, which came of ``what``: making a symbolic link."""
+    code = error.errno or 0
+    if code not in NO_LINKS:
+        return translate(error, what)
+    hint = "This file system makes no symbolic links here; keep checkpoints on another."
+    return RefusedError(f"{what}: {describe(code)}", kind="no-links", hint=hint)
 
 
 def unsynced(error: OSError, what: str) -> UnknownOutcomeError:

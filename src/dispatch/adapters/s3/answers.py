@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -22,6 +22,9 @@ from botocore.parsers import ResponseParserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_SHOWN = frozenset({"Code", "Region", "x-amz-bucket-region"})
+_PIECE_MIN = 8  # characters: a shorter piece of a secret gives nothing away, and may be a word
 
 
 class IncompleteAnswerError(Exception):
@@ -115,3 +118,21 @@ def headers_of(error: ClientError) -> Mapping[str, str]:
     """The headers of an answer, by lower-case name."""
     headers: Mapping[str, str] = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     return headers
+
+
+def conceal(answer: Mapping[str, Any] | Exception, secret: str | None) -> None:
+    """Take out of an answer what would be shown of it, where that repeats a secret that was sent.
+
+    Args:
+        answer: As botocore has parsed it, or what it raised.
+        secret: The session token, the one secret that is sent.
+    """
+    parsed: Any = answer.response if isinstance(answer, ClientError) else answer
+    if not secret or isinstance(parsed, Exception):
+        return
+    headers = parsed.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    for told in (headers, parsed.get("Error", {}), *parsed.get("Errors", ())):
+        for name in _SHOWN & told.keys():
+            word = str(told[name])
+            if secret in word or (len(word) >= _PIECE_MIN and word in secret):
+                told[name] = ""

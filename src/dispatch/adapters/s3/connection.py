@@ -15,6 +15,7 @@ from botocore.session import Session
 
 from dispatch.errors import InvalidInputError
 from dispatch.model.loopback import is_loopback
+from dispatch.model.shown import shown
 
 if TYPE_CHECKING:
     from dispatch.ports.credentials import Keys
@@ -60,9 +61,9 @@ class Connection:
             host, _ = parts.hostname, parts.port
         except ValueError:
             parts, host = urlsplit(""), None
-        extra = parts.query or parts.fragment or parts.username or parts.path not in {"", "/"}
+        extra = parts.query or parts.fragment or "@" in parts.netloc or parts.path not in {"", "/"}
         if parts.scheme not in {"http", "https"} or not host or extra:
-            message = f"endpoint {_without_user(endpoint)!r} is not http(s)://HOST[:PORT]"
+            message = f"endpoint {shown(endpoint)} is not http(s)://HOST[:PORT]"
             raise InvalidInputError(message)
         if parts.scheme == "http" and not is_loopback(host) and not self.allow_http:
             message = f"endpoint {endpoint!r} is plain http to another machine"
@@ -148,9 +149,3 @@ class _Signing(Credentials):
     def get_frozen_credentials(self) -> ReadOnlyCredentials:
         keys = self._keys.current()
         return ReadOnlyCredentials(keys.access_key_id, keys.secret_access_key, keys.session_token)
-
-
-def _without_user(url: str) -> str:
-    """``url`` without what stands before an ``@``, which may be a password."""
-    scheme, separator, rest = url.partition("://")
-    return scheme + separator + rest.rpartition("@")[2]

@@ -46,15 +46,19 @@ def pages(requests: Requests, prefix: str, **parameters: object) -> Iterator[dic
 
 
 def _whole_page(page: dict[str, Any]) -> dict[str, Any]:
-    """The page, which has as many keys as it says.
+    """The page, which has as many keys as it says, and of each its time.
 
     Raises:
         IncompleteAnswerError: It has not; it was cut off.
     """
     require_whole(_ACTION, page)
-    keys, prefixes = len(page.get("Contents", ())), len(page.get("CommonPrefixes", ()))
-    if page["KeyCount"] not in {keys, keys + prefixes}:  # stores differ in what they count
-        raise IncompleteAnswerError(f"{keys} keys, {prefixes} prefixes, not {page['KeyCount']}")
+    contents = page.get("Contents", ())
+    keys, prefixes = len(contents), len(page.get("CommonPrefixes", ()))
+    count = page.get("KeyCount", 0)  # rclone leaves it out where there are none
+    if count not in {keys, keys + prefixes}:  # stores differ in what they count
+        raise IncompleteAnswerError(f"{keys} keys, {prefixes} prefixes, not {count}")
+    if any("LastModified" not in item for item in contents):
+        raise IncompleteAnswerError("a key has no time")
     return page
 
 
@@ -63,12 +67,24 @@ def keys_below(requests: Requests, folder: str) -> list[str]:
 
     A folder marker (a key that equals it) has no name and is left out.
     """
-    return [
-        item["Key"]
-        for page in pages(requests, folder)
-        for item in page.get("Contents", ())
-        if item["Key"] != folder
-    ]
+    return [item["Key"] for item in items_below(requests, folder)]
+
+
+def times_below(requests: Requests, folder: str) -> dict[str, float]:
+    """When each key of `keys_below` was made, in whole seconds since 1970, as a HEAD tells it.
+
+    Ceph lists it with milliseconds.
+    """
+    return {
+        item["Key"]: item["LastModified"].replace(microsecond=0).timestamp()
+        for item in items_below(requests, folder)
+    }
+
+
+def items_below(requests: Requests, folder: str) -> Iterator[dict[str, Any]]:
+    """What is told of each key of `keys_below`, page by page."""
+    for page in pages(requests, folder):
+        yield from (item for item in page.get("Contents", ()) if item["Key"] != folder)
 
 
 def has_key_below(requests: Requests, folder: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from dispatch.errors import InvalidInputError
+from dispatch.model.shown import shown
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")  # S3's own rule for names
 _PREFIX_BYTES_MAX = 1024 - 1 - 255 - len("runs/")  # a key has 1,024 bytes, a name in it 255
@@ -65,7 +66,7 @@ def parse_location(root: str) -> Location:
     scheme, _, rest = root.partition("://")
     bucket, _, prefix = rest.partition("/")
     if scheme != "s3" or not _BUCKET.fullmatch(bucket):
-        message = f"checkpoint root {root!r} is not s3://BUCKET/PREFIX"
+        message = f"checkpoint root {shown(root)} is not s3://BUCKET/PREFIX"
         raise InvalidInputError(message, hint="A bucket's name has 3 to 63 of a-z, 0-9, '.', '-'.")
     prefix = prefix.rstrip("/")
     if prefix and not {"", ".", ".."}.isdisjoint(prefix.split("/")):

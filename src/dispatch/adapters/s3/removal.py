@@ -47,8 +47,9 @@ class S3Removal:
     def delete(self, aside: Aside) -> Left | Gone | None:
         """See `dispatch.ports.store.RemovalStore`.
 
-        Every known marker goes before anything else, one by one: what is left of a save, when
-        this ends half-way, never looks complete. Where a marker stays, all the rest does.
+        Every known marker goes before anything else, one by one: what is left of a save, or of
+        one inside it, when this ends half-way, never looks complete. Where a marker stays, all
+        the rest does.
         """
         requests = self._requests
         folder = requests.location.key(aside.place) + "/"
@@ -57,10 +58,12 @@ class S3Removal:
             own = [folder.removesuffix("/")] if has_key(requests, aside.place) else []
             if not below and not own:
                 return Gone()
-            markers = {folder + requests.location.text(marker) for marker in self._markers}
-            for key in filter(markers.__contains__, below):
-                self._delete(key)
-            rest = [*(key for key in below if key not in markers), *own, folder]
+            # At any depth: a folder of saves can be published as one.
+            ends = tuple("/" + requests.location.text(marker) for marker in self._markers)
+            for key in below:
+                if key.endswith(ends):
+                    self._delete(key)
+            rest = [*(key for key in below if not key.endswith(ends)), *own, folder]
             failures = list(self._delete_batches(rest))
         except DispatchError as error:
             return Left(str(error), failed=True)

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dispatch.adapters.s3.answers import FOREIGN, Answer, IncompleteAnswerError, classify
-from dispatch.adapters.s3.translation import translate
+from dispatch.adapters.s3.answers import (
+    FOREIGN,
+    Answer,
+    IncompleteAnswerError,
+    classify,
+    conceal,
+)
+from dispatch.adapters.s3.translation import fault_in, translate
 from dispatch.errors import CredentialsError, DispatchError, UnavailableError, UnknownOutcomeError
 
 if TYPE_CHECKING:
@@ -96,29 +102,41 @@ class Requests:
             UnavailableError: The deadline passed, or the store answered with a fault.
             DispatchError: Any other answer, by `dispatch.adapters.s3.translation`.
         """
-        effort = _Effort(self, has_effect=action in _CHANGES)
+        effort = _Effort(self, action)
         while isinstance(outcome := self._try(what, request), _Failure):
             effort.go_on_after(outcome)
         return outcome
 
     def _try(self, what: str, request: Callable[[], dict[str, Any]]) -> dict[str, Any] | _Failure:
-        """One try. The keys are asked for before, so that what they raise isn't botocore's.
+        """One try. What botocore raises ends here: it and the frames that it passed hold secrets.
 
         Raises:
             CredentialsError: There are no keys.
+            RuntimeError: A fault in botocore, told by its places alone.
         """
-        self.keys.current()
+        sent = self.keys.current()
+        outcome: dict[str, Any] | _Failure | Exception
         try:
             with self.around.quiet():
-                return request()
+                outcome = request()
+            conceal(outcome, sent.session_token)
         except FOREIGN as error:
+            conceal(error, sent.session_token)
             region = str(self.client.meta.region_name)
             translated = translate(error, what, region, self.around.now())
-            return _Failure(classify(error), translated)
+            outcome = _Failure(classify(error), translated)
+        except DispatchError as error:  # of the keys, which are asked for again to sign
+            outcome = error.with_traceback(None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it may hold what was sent
+            outcome = fault_in(error, what)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
 _SURE = frozenset({"wrong-region", "clock-skew"})  # told by the headers of a HEAD's answer
 _CHANGES = frozenset({"put_object", "delete_object", "delete_objects"})
+_OF_A_KEY = frozenset({"delete_object", "get_object", "head_object"})  # what can be absent
 
 
 class _Effort:
@@ -126,41 +144,42 @@ class _Effort:
 
     Args:
         requests: Whose it is.
-        has_effect: Whether a try whose answer was lost may have changed something.
+        action: What each try does.
     """
 
-    __slots__ = ("_deadline", "_has_effect", "_has_renewed", "_may_have_happened", "_pause", "_r")
+    __slots__ = ("_action", "_deadline", "_has_renewed", "_may_have_happened", "_pause", "_r")
 
-    def __init__(self, requests: Requests, *, has_effect: bool) -> None:
+    def __init__(self, requests: Requests, action: str) -> None:
         self._r = requests
+        self._action = action
         self._deadline = requests.around.clock.monotonic() + OPERATION_S
         self._pause = PAUSE_S
-        self._has_effect = has_effect
         self._has_renewed = False
         self._may_have_happened = False
 
     def go_on_after(self, failure: _Failure) -> None:
         """Return when it is time for the next try; else raise, see `Requests.do`."""
         match failure.answer:
-            case Answer.ABSENT:
+            case Answer.ABSENT if self._action in _OF_A_KEY:
                 raise Absent
-            case Answer.EXISTS:
+            case Answer.EXISTS if self._action == "put_object":
                 raise Exists
             case Answer.CONFLICT | Answer.NEVER_SENT | Answer.UNKNOWN:
                 is_unknown = failure.answer is Answer.UNKNOWN
-                self._may_have_happened |= is_unknown and self._has_effect
+                self._may_have_happened |= is_unknown and self._action in _CHANGES
                 self._wait(failure.error)
-            case Answer.EXPIRED | Answer.MAYBE_EXPIRED | Answer.FAILED:
+            case _:
                 if self._has_renewed or not self._can_renew(failure):
                     raise failure.error
                 self._renew_after(failure)
 
     def _can_renew(self, failure: _Failure) -> bool:
-        """Whether other keys could help, which only those that end can be."""
-        if failure.answer is Answer.MAYBE_EXPIRED and failure.error.kind not in _SURE:
-            keys = self._r.keys.current()
-            return keys.session_token is not None or keys.expires_at is not None
-        return failure.answer is Answer.EXPIRED
+        """Whether other keys could help: these have ended, are unknown, or may have ended."""
+        if failure.answer is not Answer.MAYBE_EXPIRED or failure.error.kind in _SURE:
+            return failure.answer is Answer.EXPIRED
+        keys = self._r.keys.current()
+        are_refused = failure.error.kind == "credentials-refused"  # a HEAD's answer doesn't say so
+        return are_refused or keys.session_token is not None or keys.expires_at is not None
 
     def _renew_after(self, failure: _Failure) -> None:
         """Renew the keys, once; wait when their source can't be reached."""
@@ -207,7 +226,7 @@ _NEEDED = {
     "put_object": ("ETag",),
     "head_object": ("ETag", "ContentLength", "LastModified"),
     "get_object": ("ETag", "ContentLength", "LastModified", "Body"),
-    "list_objects_v2": ("IsTruncated", "KeyCount"),
+    "list_objects_v2": ("IsTruncated",),
 }
 """What every whole answer has. One that was cut off inside its headers, or a login page of some
 proxy, is success to botocore."""

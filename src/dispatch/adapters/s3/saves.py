@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from dispatch.adapters.s3.listing import has_key_below, names_in
@@ -44,22 +45,10 @@ class S3Saves:
 
     def read(self, save: bytes, file: bytes, size_max: int) -> bytes | None:
         """See `dispatch.ports.store.SavesStore`."""
-        requests = self._requests
-        bucket, key = requests.location.bucket, requests.location.key(save + b"/" + file)
-
-        def request() -> dict[str, Any]:
-            answer = requests.client.get_object(Bucket=bucket, Key=key)
-            with require_whole("get_object", answer)["Body"] as body:
-                if answer["ContentLength"] > size_max:
-                    return {"content": None}
-                return {"content": body.read()}
-
-        what = f"{operation('get_object')} s3://{bucket}/{key}"
         try:
-            content = requests.do(what, request, "get_object")["content"]
+            return content_of(self._requests, save + b"/" + file, size_max)
         except Absent:
             return None
-        return None if content is None else bytes(content)
 
     def sync_save(self, save: bytes) -> Iterator[bytes]:
         """See `dispatch.ports.store.SavesStore`: what S3 has answered for is durable."""
@@ -71,6 +60,27 @@ def has_save(requests: Requests, save: bytes) -> bool:
     """Whether there is a key under ``save``, or ``save`` is a key itself."""
     folder = requests.location.key(save) + "/"
     return has_key_below(requests, folder) or has_key(requests, save)
+
+
+def content_of(requests: Requests, path: bytes, size_max: int) -> bytes | None:
+    """What ``path`` holds; None when that is more than ``size_max`` bytes.
+
+    Raises:
+        Absent: There is no such key.
+    """
+    bucket, key = requests.location.bucket, requests.location.key(path)
+
+    def request() -> dict[str, Any]:
+        answer = requests.client.get_object(Bucket=bucket, Key=key)
+        # Not the body's own `with`, which gives what is below it: that raises errors of its own.
+        with closing(require_whole("get_object", answer)["Body"]) as body:
+            if answer["ContentLength"] > size_max:
+                return {"content": None}
+            return {"content": body.read()}
+
+    what = f"{operation('get_object')} s3://{bucket}/{key}"
+    content = requests.do(what, request, "get_object")["content"]
+    return None if content is None else bytes(content)
 
 
 def has_key(requests: Requests, path: bytes) -> bool:

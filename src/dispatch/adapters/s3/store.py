@@ -11,6 +11,7 @@ from dispatch.adapters.s3.removal import S3Removal
 from dispatch.adapters.s3.requests import Requests
 from dispatch.adapters.s3.saves import S3Saves
 from dispatch.errors import InvalidInputError
+from dispatch.model.access import Access
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +34,20 @@ class S3Store(S3Names, S3Saves, S3Removal):
     def __init__(self, requests: Requests, markers: Sequence[bytes]) -> None:
         self._requests = requests
         self._markers = markers
+        self.listed = []
 
     def check(self) -> None:
         """See `dispatch.ports.store.Root`: nothing can be mounted over a bucket."""
+
+    def access(self) -> Access:
+        """See `dispatch.ports.store.Root`."""
+        keys, meta = self._requests.keys, self._requests.client.meta
+        return Access(
+            medium=meta.endpoint_url,
+            source=keys.source(),
+            expires_at=keys.current().expires_at,
+            proxy=meta.config.proxies.get("https"),
+        )
 
     def close(self) -> None:
         """See `dispatch.ports.store.Store`: the connections."""

@@ -5,6 +5,7 @@ A server's words can hold what it was sent, a session token too: only its code i
 
 from __future__ import annotations
 
+import traceback
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _FORBIDDEN = 403
 _NOT_MODIFIED = 304
+_CONDITIONAL = "PutObject"  # our only request with a condition, and each of them has it
 _MOVED = frozenset({301, 307, 400})  # how S3 answers when a bucket is in another region
 _SKEW_S_MAX = 900  # S3's own limit
 _CODE_LETTERS_MAX = 64
@@ -39,6 +41,7 @@ _BAD_KEYS = {
     "InvalidToken": "the session token is wrong or expired",
     "SignatureDoesNotMatch": "the secret key is wrong",
 }
+_PLACES_SHOWN = 4  # of a fault, from where it was raised outwards
 
 
 def translate(error: Exception, what: str, region: str, now: float) -> DispatchError:
@@ -65,6 +68,16 @@ def translate(error: Exception, what: str, region: str, now: float) -> DispatchE
     return UnavailableError(f"the answer does not parse: {what} ({type(error).__name__})")
 
 
+def fault_in(error: Exception, what: str) -> RuntimeError:
+    """What nobody expected of botocore, by where it was raised.
+
+    Its words, what it was raised from and the frames that it passed may hold what was sent.
+    """
+    passed = traceback.extract_tb(error.__traceback__)[: -_PLACES_SHOWN - 1 : -1]
+    places = ", ".join(f"{place.filename}:{place.lineno} in {place.name}" for place in passed)
+    return RuntimeError(f"{type(error).__name__} during {what}: raised at {places}")
+
+
 def _of_refusal(error: ClientError, what: str, region: str, now: float) -> DispatchError:
     code, status = code_and_status(error)
     of_settings = _of_settings(error, what, region, now)
@@ -72,10 +85,10 @@ def _of_refusal(error: ClientError, what: str, region: str, now: float) -> Dispa
         return of_settings
     if status == _FORBIDDEN or code == "400":
         return _of_denial(code, what)
-    if status in {_NOT_MODIFIED, NOT_IMPLEMENTED}:
+    if status in {_NOT_MODIFIED, NOT_IMPLEMENTED} and what.startswith(_CONDITIONAL):
         message = f"the store answered {status} {_shown(code)}: {what}"
         hint = "It is not one that creates a name exclusively as S3 does."
-        return RefusedError(message, hint=hint)
+        return RefusedError(message, kind="condition-refused", hint=hint)
     if code in {"KeyTooLongError", "InvalidObjectName"}:
         return InvalidInputError(f"the key is too long for the store ({code}): {what}")
     return UnavailableError(f"the store answered {status} {_shown(code)}: {what}")

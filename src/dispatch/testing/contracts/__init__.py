@@ -23,5 +23,8 @@ import pytest
 
 # Before any of them is imported: their assertions shall say what was compared.
 pytest.register_assert_rewrite(
-    *(f"{__name__}.{part}" for part in ("filesystem", "names", "removal", "root", "saves"))
+    *(
+        f"{__name__}.{part}"
+        for part in ("claims", "filesystem", "names", "removal", "root", "saves")
+    )
 )

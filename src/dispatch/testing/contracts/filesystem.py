@@ -154,6 +154,39 @@ class FilesystemContract:
         assert stat.S_ISLNK(fs.stat(b"link", top, follow=False).st_mode)
         assert stat.S_ISREG(fs.stat(b"link/file", top, follow=False).st_mode)
 
+    def test_a_link_is_made_once_and_read_as_it_was_written(self, make_disk: MakeDisk) -> None:
+        """Wherever it leads, and whatever bytes it has."""
+        disk = make_disk()
+        disk.write(b"folder/file", b"content")
+        fs = disk.filesystem
+        top = fs.open_dir(disk.folder)
+        inner = fs.open_dir(b"folder", top)
+        for number, target in enumerate(
+            (b"nowhere", b"file", b"\xff\n" * 127 + b"x", b"/", b"a//")
+        ):
+            fs.symlink(target, f"link-{number}", inner)
+            assert fs.readlink(f"folder/link-{number}", top) == target
+            status = fs.stat(f"link-{number}", inner, follow=False)
+            assert (stat.S_ISLNK(status.st_mode), status.st_size) == (True, len(target))
+        assert "link-4" in fs.listdir(inner)
+        for name in ("link-0", "link-1", "file"):
+            with refused(errno.EEXIST):
+                fs.symlink(b"other", name, inner)
+        assert fs.readlink(b"link-0", inner) == b"nowhere"
+        fs.unlink(b"link-1", inner)
+        assert fs.stat(b"file", inner).st_size == len(b"content")
+        with refused(errno.ENOENT):
+            fs.readlink(b"link-1", inner)
+        for no_link in (b"file", b"."):
+            with refused(errno.EINVAL):
+                fs.readlink(no_link, inner)
+        with refused(errno.ENOENT):
+            fs.symlink(b"", b"empty", inner)
+        with refused(errno.ENAMETOOLONG):
+            fs.symlink(b"target", b"x" * 256, inner)
+        with refused(errno.ENAMETOOLONG):
+            fs.symlink(b"x" * 4096, b"long", inner)
+
     def test_a_rename_keeps_what_is_renamed(self, make_disk: MakeDisk) -> None:
         """A handle on it stays, and a folder that holds something is never replaced."""
         disk = make_disk()
@@ -204,6 +237,8 @@ class FilesystemContract:
             fs.create(b"name", handle)
         with refused(errno.ENOENT):
             fs.mkdir(b"name", handle)
+        with refused(errno.ENOENT):
+            fs.symlink(b"target", b"name", handle)
 
     def test_a_closed_handle_is_no_handle(self, make_disk: MakeDisk) -> None:
         """Closing it twice is an error."""
@@ -234,4 +269,5 @@ class FilesystemContract:
         assert after.st_mtime_ns >= before.st_mtime_ns
         assert after.st_ctime_ns >= before.st_ctime_ns
         assert fs.mount(top) == fs.mount(fs.open_file(b"name", top))
+        assert fs.type_name(top) == fs.type_name(fs.open_file(b"name", top)) != ""
         assert (after.st_dev, after.st_ino) == (before.st_dev, before.st_ino)

@@ -92,6 +92,16 @@ class NamesContract:
         assert store.names("pub")[0] == ["b"]
         assert store.remove("pub", ["c", "missing", "a"]) == ([], {})
 
+    def test_one_name_alone_is_removed(self, make_store: MakePublishingStore) -> None:
+        """And it is told whether it was there."""
+        store = make_store().open()
+        store.create("pub", "a")
+        store.create("pub", "b")
+        assert store.remove("pub", ["a"]) == (["a"], {})
+        assert store.remove("pub", ["a"]) == ([], {})
+        assert store.names("pub")[0] == ["b"]
+        assert store.remove("pub", []) == ([], {})
+
     def test_nothing_can_be_removed_from_a_folder_that_is_not_there(
         self, make_store: MakePublishingStore
     ) -> None:
@@ -107,14 +117,53 @@ class NamesContract:
         store.remove("pub", ["name"])
         assert store.create("pub", "name")
 
-    def test_a_name_has_a_time_while_it_is_there(self, make_store: MakePublishingStore) -> None:
-        """The time of a name that is not there is None."""
+    def test_a_folder_is_dropped_once_it_has_no_names(
+        self, make_store: MakePublishingStore
+    ) -> None:
+        """And may be used again; one that was never there is no fault."""
+        bench = make_store()
+        store = bench.open()
+        folder = ".probe-0123456789abcdef"
+        assert store.drop(folder)
+        for _ in range(2):
+            store.create(folder, "name")
+            assert store.children(b"", b".probe-") == [folder.encode()]
+            store.remove(folder, ["name"])
+            assert store.drop(folder)
+            assert store.names(folder)[0] == []
+            assert not store.has_save(folder.encode())
+
+    def test_dropping_a_folder_that_has_names_removes_none(
+        self, make_store: MakePublishingStore
+    ) -> None:
+        """Somebody may have added one meanwhile."""
         store = make_store().open()
-        assert store.written("pub", "name") is None
+        store.create(".probe-a", "name")
+        store.claim(".probe-a", "claim", "value")
+        store.drop(".probe-a")
+        assert sorted(store.names(".probe-a")[0]) == ["claim", "name"]
+
+    def test_a_name_has_a_time_while_it_is_there(self, make_store: MakePublishingStore) -> None:
+        """One that is not there is left out."""
+        store = make_store().open()
+        assert store.written("pub", ["name"]) == {}
         store.create("pub", "name")
-        written = store.written("pub", "name")
-        assert written is not None
-        assert written > 0
-        assert store.written("pub", "name") == written
+        written = store.written("pub", ["name"])
+        assert list(written) == ["name"]
+        assert written["name"] > 0
+        assert store.written("pub", ["name"]) == written
         store.remove("pub", ["name"])
-        assert store.written("pub", "name") is None
+        assert store.written("pub", ["name"]) == {}
+
+    def test_the_times_of_several_names_are_those_of_each(
+        self, make_store: MakePublishingStore
+    ) -> None:
+        """Asked for alone or with others; those that are not there are left out."""
+        store = make_store().open()
+        assert store.written("pub", ["a", "b"]) == {}
+        for name in "abc":
+            store.create("pub", name)
+        both = store.written("pub", ["b", "missing", "a"])
+        assert set(both) == {"a", "b"}
+        assert {**store.written("pub", ["a"]), **store.written("pub", ["b"])} == both
+        assert store.written("pub", []) == {}

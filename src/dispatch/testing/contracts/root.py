@@ -22,6 +22,15 @@ class RootContract:
         store.create("pub", "name")
         store.check()
 
+    def test_how_a_root_is_reached_is_told(self, make_store: MakePublishingStore) -> None:
+        """The same at each time, by each who opens it; before anything was made in it, too."""
+        bench = make_store()
+        store = bench.open()
+        access = store.access()
+        assert access.medium
+        store.create("pub", "name")
+        assert store.access() == bench.open().access() == access
+
     def test_a_path_and_its_location_lead_to_each_other(
         self, make_store: MakePublishingStore
     ) -> None:

@@ -27,6 +27,7 @@ class SavesContract:
         assert sorted(store.children(b"e/a", b"step-")) == [b"step-1", b"step-2"]
         assert sorted(store.children(b"e/a", b"")) == [b"other", b"step-1", b"step-2"]
         assert sorted(store.children(b"e", b"")) == [b"a", b"b"]
+        assert store.children(b"", b"") == [b"e"]
 
     def test_what_is_no_folder_has_no_children(self, make_store: MakePublishingStore) -> None:
         """Neither a missing folder, nor a file, nor what would be inside a file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from dispatch.testing.s3fake.request import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from dispatch.testing.s3fake.request import Request
 
@@ -131,6 +132,8 @@ class KeepKeys:
 PageFault = LoseToken | RepeatToken | EmptyPage
 Delivery = LoseReply | Drip
 Fault = Refuse | Say | Reset | Before | After | KeepKeys | PageFault | Delivery
+MakeFault = Callable[["Request"], Fault]
+"""What goes wrong, made from the request: a server that repeats what it was sent."""
 
 
 def on(operation: str = "", *, key: str | None = None, prefix: str = "") -> When:
@@ -156,7 +159,7 @@ def on(operation: str = "", *, key: str | None = None, prefix: str = "") -> When
 
 @dataclass(slots=True)
 class _Line:
-    fault: Fault
+    fault: Fault | MakeFault
     when: When
     times: int | None
     skip: int
@@ -181,7 +184,7 @@ class Script:
     _lines: list[_Line] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
-    def add(self, fault: Fault, when: When, *, times: int | None, skip: int) -> None:
+    def add(self, fault: Fault | MakeFault, when: When, *, times: int | None, skip: int) -> None:
         """Let ``fault`` happen to ``times`` requests after ``skip`` that fit; None: to all."""
         with self._lock:
             self._lines.append(_Line(fault, when, times, skip))
@@ -191,10 +194,10 @@ class Script:
         with self._lock:
             for line in self._lines:
                 if line.take(request):
-                    return line.fault
+                    return line.fault(request) if callable(line.fault) else line.fault
         return None
 
-    def unused(self) -> list[Fault]:
+    def unused(self) -> list[Fault | MakeFault]:
         """Those that never happened: the test doesn't test what it says."""
         with self._lock:
             return [line.fault for line in self._lines if not line.used]

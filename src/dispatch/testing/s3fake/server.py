@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from dispatch.testing.s3fake.faults import Fault, When
+    from dispatch.testing.s3fake.faults import Fault, MakeFault, When
     from dispatch.testing.s3fake.objects import Order
     from dispatch.testing.s3fake.request import Request
 
@@ -155,11 +155,13 @@ class S3Fake:
         """The keys with a prefix, in the order of listings."""
         return [key for key in self._bucket(bucket).names() if key.startswith(prefix)]
 
-    def script(self, fault: Fault, when: When, *, times: int | None = 1, skip: int = 0) -> None:
+    def script(
+        self, fault: Fault | MakeFault, when: When, *, times: int | None = 1, skip: int = 0
+    ) -> None:
         """Let something go wrong with requests that are signed well.
 
         Args:
-            fault: What.
+            fault: What; or a function that makes it from the request.
             when: With which requests; see `on`.
             times: With how many of them; None for all.
             skip: How many of them to let pass before. A request meets one fault at most, the

@@ -61,11 +61,18 @@ class ScriptedServer:
 
 
 @contextmanager
-def scripted_server() -> Iterator[ScriptedServer]:
-    """Run one."""
+def scripted_server(*, closes_unasked: bool = False) -> Iterator[ScriptedServer]:
+    """Run one; at wish it says that connections live on, and answers one request on each."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1" if closes_unasked else "HTTP/1.0"
+        is_used = False
+
         def answer(self) -> None:
+            if self.is_used:
+                self.close_connection = True
+                return
+            self.is_used = closes_unasked
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length)
             headers = {name.lower(): value for name, value in self.headers.items()}

@@ -68,6 +68,21 @@ def test_an_absent_source_gives_way_to_the_next(clock: Clock) -> None:
     assert (first.loads, second.loads, third.loads) == (1, 1, 0)
 
 
+def test_the_source_of_the_keys_is_named(clock: Clock) -> None:
+    """Whether they were asked for before or not, and after they were renewed."""
+    sources = Source("one", Absent("no")), Source("two", keys(2, HOUR), keys(3))
+    chain = Chain(sources, clock)
+    assert chain.source() == "two"
+    assert sources[1].loads == 1
+    assert chain.current() == keys(2, HOUR)
+    clock.now += HOUR
+    assert chain.source() == "two"
+    assert chain.current() == keys(3)
+    nothing = Chain(sources[:1], clock)
+    with pytest.raises(CredentialsError, match="tried one: no"):
+        nothing.source()
+
+
 def test_a_broken_source_is_never_skipped(clock: Clock) -> None:
     error = broken()
     second = Source("two", keys(2))

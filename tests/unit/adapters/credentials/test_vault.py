@@ -17,6 +17,7 @@ from tests.unit.adapters.credentials.scripted_http import (
     Asked,
     ScriptedServer,
     closed_port,
+    scripted_server,
 )
 
 LOGIN, READ = "POST /v1/auth/kubernetes/login", "GET /v1/secret/data/team/app"
@@ -92,6 +93,17 @@ def test_a_login_and_a_read(url: str, server: ScriptedServer, clock: Clock) -> N
     assert "x-vault-token" not in login.headers
     assert read.headers["x-vault-token"] == "marked-token-1"
     assert not vault.has_changed()
+
+
+def test_a_connection_that_is_closed_unasked_is_no_failure(
+    url: str, server: ScriptedServer, clock: Clock
+) -> None:
+    """As tinyproxy does after each answer: one in twenty-five reads failed, before."""
+    with scripted_server(closes_unasked=True) as closing:
+        closing.script = server.script
+        vault = source(url.replace(server.url, closing.url), clock)
+        assert vault.load() == Credentials("AKIA", "marked-secret")
+        assert closing.lines() == [LOGIN, READ]
 
 
 def test_what_the_environment_says_of_vault_is_not_used(

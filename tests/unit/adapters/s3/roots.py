@@ -37,7 +37,7 @@ class FakeClock:
 
 @dataclass
 class FakeKeys:
-    """Keys, and those (or the errors) that renewing them gives, in turn."""
+    """Keys, and those (or the errors) that renewing them gives, in turn; then the same again."""
 
     credentials: Credentials
     next: list[Credentials | CredentialsError] = field(default_factory=list)
@@ -46,9 +46,13 @@ class FakeKeys:
     def current(self) -> Credentials:
         return self.credentials
 
+    def source(self) -> str:
+        return "fake"
+
     def renew(self) -> Credentials:
         self.renewals += 1
-        following = self.next.pop(0)
+        same = CredentialsError("it gives no others", kind="credentials-expired")
+        following = self.next.pop(0) if self.next else same
         if isinstance(following, CredentialsError):
             raise following
         self.credentials = following

@@ -20,6 +20,7 @@ from dispatch.errors import (
     UnavailableError,
     UnknownOutcomeError,
 )
+from dispatch.model.removal import Aside, Left
 from dispatch.testing.s3fake import (
     ABORTED,
     ACCESS_DENIED,
@@ -30,6 +31,7 @@ from dispatch.testing.s3fake import (
     NOT_MODIFIED,
     PRECONDITION_FAILED,
     SLOW_DOWN,
+    KeepKeys,
     Keys,
     LoseReply,
     Refuse,
@@ -196,12 +198,22 @@ def test_keys_that_expired_are_renewed_once(fault: Refuse, operation: str) -> No
         asks: dict[str, Callable[[], object]] = {
             "PutObject": lambda: s3.store.create("pub", "name"),
             "ListObjectsV2": lambda: s3.store.names("pub"),
-            "HeadObject": lambda: s3.store.written("pub", "name"),
+            "HeadObject": lambda: s3.store.written("pub", ["name"]),
         }
         asks[operation]()
         assert s3.keys.renewals == 1
         assert s3.asked() == [operation] * 2
         assert s3.clock.slept == []
+
+
+def test_keys_that_are_unknown_by_now_are_renewed_whatever_is_known_of_their_end() -> None:
+    """A key without a token or an end can be removed, and its source give another."""
+    fake = S3Fake()
+    fake.add_keys(OTHERS)
+    with bench_on(fake, Keys("removed", SECRET)) as s3:
+        s3.keys.next = [credentials_of(OTHERS)]
+        assert s3.store.names("pub") == ([], True)
+        assert (s3.keys.renewals, s3.asked()) == (1, ["ListObjectsV2"] * 2)
 
 
 def test_keys_that_are_refused_again_are_not_renewed_twice() -> None:
@@ -265,6 +277,65 @@ def test_a_head_that_is_refused_with_the_same_keys_is_a_matter_of_rights() -> No
         with pytest.raises(RefusedError):
             s3.store.has_file(b"a", b"b")
         assert s3.keys.renewals == 1
+
+
+# ------------------------------------------------------------------------- no secrets
+
+
+@pytest.mark.parametrize("code", [TOKEN, TOKEN[3:], f"x{TOKEN}"])
+def test_a_code_that_repeats_the_token_is_not_shown(code: str) -> None:
+    """Nor a region, nor what a batch says of a key."""
+    fake = S3Fake()
+    fake.add_keys(TEMPORARY)
+    with bench_on(fake, TEMPORARY) as s3:
+        s3.put("exec/a/step-1/x")
+        s3.fake.script(Refuse(400, code, headers={"x-amz-bucket-region": code}), on("PutObject"))
+        with pytest.raises(UnavailableError, match="answered 400 without a code: PutObject"):
+            s3.store.create("pub", "name")
+        s3.fake.script(KeepKeys({f"{PREFIX}/exec/a/step-1/x": code}), on("DeleteObjects"))
+        left = s3.store.delete(Aside(b"exec/a/step-1", b"exec/a/step-1"))
+        assert isinstance(left, Left)
+        assert left.reason.endswith("exec/a/step-1/x: not deleted")
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault"),
+    [
+        ("ListObjectsV2", Say(404, b"<html>no store</html>")),
+        ("ListObjectsV2", Refuse(404, "NoSuchKey")),
+        ("ListObjectsV2", PRECONDITION_FAILED),
+        ("HeadObject", PRECONDITION_FAILED),
+        ("PutObject", Say(404, b"<html>no store</html>")),
+        ("PutObject", Refuse(404, "NoSuchKey")),
+    ],
+)
+def test_absent_and_exists_are_answers_to_what_can_be_so(
+    s3: Bench, operation: str, fault: Fault
+) -> None:
+    """A listing isn't absent, and a creation doesn't look for a key: that is no store of S3's."""
+    s3.fake.script(fault, on(operation))
+    asks: dict[str, Callable[[], object]] = {
+        "ListObjectsV2": lambda: s3.store.names("pub"),
+        "HeadObject": lambda: s3.store.written("pub", ["name"]),
+        "PutObject": lambda: s3.store.create("pub", "name"),
+    }
+    with pytest.raises(UnavailableError, match=f"the store answered 4.*: {operation}"):
+        asks[operation]()
+
+
+def test_a_fault_in_botocore_tells_where_and_not_what(s3: Bench) -> None:
+    def break_down(**sent: object) -> None:
+        raise KeyError(f"{SECRET} {sent}")
+
+    s3.store._requests.client.meta.events.register("before-send.s3", break_down)
+    with pytest.raises(RuntimeError) as caught:
+        s3.store.names("pub")
+    told = str(caught.value)
+    assert told.startswith(f"KeyError during ListObjectsV2 s3://{BUCKET}/{PREFIX}/pub/: raised at ")
+    assert "in break_down, " in told
+    shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert not [line for line in shown.format() if SECRET in line]
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 
 # ------------------------------------------------------------------------- settings

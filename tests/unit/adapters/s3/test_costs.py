@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 
 from dispatch.checkpoint import Entry, Framework, Watcher
 from dispatch.errors import AlreadyPublishedError
 from dispatch.testing.s3fake import S3Fake, directory_order
-from tests.unit.adapters.s3.roots import BUCKET, Bench, bench_on
+from tests.unit.adapters.s3.roots import BUCKET, ROOT, Bench, bench_on
 from tests.unit.stores import trainer_state
 
 LIST, PUT, GET, HEAD = "ListObjectsV2", "PutObject", "GetObject", "HeadObject"
+DELETE = "DeleteObject"
+MANY = [0, 1, 2, 999, 1000, 1001, 2500]
 
 
 def watcher(s3: Bench, framework: Framework) -> Watcher:
@@ -66,6 +71,7 @@ def test_a_scan_is_one_listing_and_two_requests_for_each_save(
     watching = watcher(s3, framework)
     assert watching.scan() == []
     assert s3.asked() == [LIST, *[asked[0]] * 3]
+    assert s3.fake.requests[0].query["delimiter"] == "/"
     content = trainer_state(2) if framework is Framework.hf else b"m"
     s3.put(f"exec/a/{prefix}2/{marker}", content)
     before = len(s3.fake.requests)
@@ -87,14 +93,104 @@ def test_to_look_at_a_large_save_takes_no_page_of_it(s3: Bench) -> None:
     assert request.query["max-keys"] == "2"
 
 
+def names_of(s3: Bench, count: int, folder: str = "pub") -> list[str]:
+    """Put so many names; return them, with one in their middle that is not there."""
+    names = [f"{number:04}" for number in range(count)]
+    for name in names:
+        s3.put(f"{folder}/{name}")
+    names.insert(count // 2, "missing")
+    return names
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_the_times_of_many_names_are_one_listing_for_each_thousand(s3: Bench, count: int) -> None:
+    """However many they are; that of one name alone is one request."""
+    names = names_of(s3, count)
+    found = s3.store.written("pub", names)
+    assert list(found) == [name for name in names if name != "missing"]
+    listings = max(1, math.ceil(count / 1000))
+    assert s3.asked() == ([LIST] * listings if len(names) > 1 else [HEAD])
+    assert s3.store.written("pub", names[-1:]) == dict(list(found.items())[-1:])
+    assert s3.asked()[-1] == HEAD
+    before = len(s3.asked())
+    assert s3.store.written("pub", []) == {}
+    assert len(s3.asked()) == before
+
+
+def test_the_log_is_two_listings(s3: Bench) -> None:
+    """One for the publications and one for their ages, as the program itself asks."""
+    for step in range(20):
+        s3.put(f"pub/{Entry(1, step, f'exec/a/step-{step}').name()}")
+    keys = s3.fake.keys
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "dispatch.cli.publish", "log", "-checkpoint", ROOT,
+            "-endpoint", s3.fake.url, "-creds", "env",
+        ],
+        env={
+            "PATH": os.defpath,
+            "AWS_ACCESS_KEY_ID": keys.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+        },
+        capture_output=True,
+        check=True,
+    )  # fmt: skip
+    rows = done.stdout.decode().splitlines()
+    assert len(rows) == 20
+    assert not [row for row in rows if "gone" in row]
+    assert s3.asked() == [LIST, LIST]
+
+
+def test_one_name_is_looked_at_and_removed(s3: Bench) -> None:
+    """So that a retraction can tell a typing error, which costs one request."""
+    names_of(s3, 3)
+    assert s3.store.remove("pub", ["0001"]) == (["0001"], {})
+    assert s3.asked() == [HEAD, DELETE]
+    assert s3.store.remove("pub", ["0001"]) == ([], {})
+    assert s3.asked()[2:] == [HEAD]
+    assert s3.store.remove("pub", []) == ([], {})
+    assert len(s3.asked()) == 3
+
+
+@pytest.mark.parametrize("count", [2, 1001])
+def test_several_names_are_listed_once_and_each_is_removed(s3: Bench, count: int) -> None:
+    """With no request for one that is not there."""
+    names = names_of(s3, count)
+    present = [name for name in names if name != "missing"]
+    names_of(s3, 2, "pub-other")
+    assert s3.store.remove("pub", names) == (present, {})
+    assert s3.asked() == [LIST] * math.ceil(count / 1000) + [DELETE] * count
+    assert s3.names() == ["pub-other/0000", "pub-other/0001"]
+
+
+def test_a_claim_is_one_request_and_two_where_it_was_made_before(s3: Bench) -> None:
+    """The value is the object's content, under the condition that there is none yet."""
+    assert s3.store.claim("runs", "1", "1.1.0\udcff") == "1.1.0\udcff"
+    [put] = s3.fake.requests
+    assert (put.operation, put.body) == (PUT, b"1.1.0\xff")
+    assert put.headers["if-none-match"] == "*"
+    assert s3.store.claim("runs", "1", "other") == "1.1.0\udcff"
+    assert s3.asked()[1:] == [PUT, GET]
+    assert s3.store.claimed("runs", "1") == "1.1.0\udcff"
+    assert s3.store.claimed("runs", "2") is None
+    assert s3.asked()[3:] == [GET, GET]
+
+
+def test_to_say_how_a_root_is_reached_asks_nothing(s3: Bench) -> None:
+    s3.store.access()
+    assert s3.asked() == []
+
+
 def test_a_prune_asks_for_each_entry_and_each_save_once(s3: Bench) -> None:
-    for step in (1, 2):
+    """Each entry by itself, after one listing that tells which are there."""
+    for step in (1, 2, 3):
         s3.put(f"exec/a/step-{step}/.metadata")
         s3.put(f"exec/a/step-{step}/part-1")
         s3.log.publish(1, step, f"exec/a/step-{step}")
     before = len(s3.fake.requests)
     s3.log.prune(1)
     asked = s3.asked()[before:]
-    deletions = [name for name in asked if name.startswith("Delete")]
-    assert deletions == ["DeleteObject", "DeleteObject", "DeleteObjects"]
-    assert s3.fake.names(BUCKET)[0].endswith("step-2/.metadata")
+    assert asked[:4] == [LIST, LIST, DELETE, DELETE]
+    deletions = [name for name in asked[4:] if name.startswith("Delete")]
+    assert deletions == [DELETE, "DeleteObjects"] * 2
+    assert s3.fake.names(BUCKET)[0].endswith("step-3/.metadata")

@@ -8,7 +8,6 @@ from dispatch.checkpoint.listing import PUB
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import wiring
 from dispatch.cli.publish.output import raw
-from dispatch.cli.publish.progress import Progress
 from dispatch.errors import InvalidInputError
 from dispatch.model.epoch import Epoch
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dispatch.checkpoint.entry import Entry
-    from dispatch.checkpoint.log import Log
     from dispatch.cli.publish.arguments import Arguments
     from dispatch.cli.publish.output import Output
 
@@ -28,11 +26,13 @@ _TWO = 2  # an age is shown in the next larger unit from two of it on
 def run(arguments: Arguments, output: Output) -> int:
     """Print one line for each publication, newest first."""
     log = wiring.open_log(arguments)
-    with Progress("listing publications", output) as shown:
+    with wiring.listing(log, output) as shown:
         entries = log.entries()
         entries.reverse()
         shown.say(f"looking at the age of {len(entries)} publications")
-        ages = [_age(log, entry) for entry in entries]
+        names = [entry.name() for entry in entries]
+        found = log.store.written(PUB, names)
+        ages = [found.get(name) for name in names]
     marks = [_mark(entry, entries[0]) for entry in entries]
     if output.is_json:
         output.document(
@@ -54,10 +54,6 @@ def run(arguments: Arguments, output: Output) -> int:
         ]
         output.answer(raw(_table(rows)))
     return exitcodes.OK
-
-
-def _age(log: Log, entry: Entry) -> float | None:
-    return log.store.written(PUB, entry.name())
 
 
 def _mark(entry: Entry, latest: Entry) -> str:
