@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -13,22 +18,38 @@ from dispatch.testing.s3fake import (
     ABORTED,
     ACCESS_DENIED,
     CONFLICT,
+    EXPIRED_TOKEN,
     NOT_IMPLEMENTED,
     NOT_MODIFIED,
+    SLOW_DOWN,
+    After,
+    Before,
     Keys,
     LoseReply,
     Refuse,
+    Request,
     S3Fake,
     on,
 )
 from tests.cli.program import ATTEMPT, EPOCH, Ended, Environment, Program, Running, wait_for
 from tests.cli.roots import entry_name
+from tests.unit.adapters.credentials.scripted_http import Answer, ScriptedServer, scripted_server
 
 BUCKET, ROOT = "runs", "s3://runs/job"
 SAVE = f"exec/{ATTEMPT}/step-1"
 OLD = Keys("oldaccess", "MARKEDoldsecret0123456789", "MARKEDoldtoken0123456789")
 NEW = Keys("newaccess", "MARKEDnewsecret0123456789", "MARKEDnewtoken0123456789")
-EXPIRED = Refuse(403, "ExpiredToken", "The provided token has expired.")
+DEADLINE_S_MAX = 200.0  # a bound for an operation's 80 s
+TRIES_MIN = 15  # in 80 s: pauses are 5 s at most
+
+
+def variables_of(keys: Keys) -> dict[str, str | bytes | None]:
+    """Give keys as an environment."""
+    return {
+        "AWS_ACCESS_KEY_ID": keys.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+        "AWS_SESSION_TOKEN": keys.session_token,
+    }
 
 
 class Job:
@@ -38,10 +59,7 @@ class Job:
         self.fake = fake
         self.scratch = scratch
         self.program = Program([sys.executable, "-m", "dispatch.cli.publish"], scratch)
-        self.keys: dict[str, str | bytes | None] = {
-            "AWS_ACCESS_KEY_ID": fake.keys.access_key_id,
-            "AWS_SECRET_ACCESS_KEY": fake.keys.secret_access_key,
-        }
+        self.keys: Environment = variables_of(fake.keys)
 
     def save(self, step: int) -> str:
         """Write a save as PyTorch DCP does; return its location."""
@@ -58,10 +76,13 @@ class Job:
         changes = {**self.keys, **(environment or {})}
         return self.program.run(*self.line(command, *more), environment=changes)
 
+    def start(self, command: str, *more: str) -> Running:
+        """Start a command on the root."""
+        return self.program.start(*self.line(command, *more), environment=self.keys)
+
     def watch(self, *more: str) -> Running:
         """Start a watch."""
-        watch = ("-framework", "dcp", "-interval", "50ms", *more)
-        return self.program.start(*self.line("watch", *watch), environment=self.keys)
+        return self.start("watch", "-framework", "dcp", "-interval", "50ms", *more)
 
     def published(self) -> list[str]:
         """The names in pub/."""
@@ -122,6 +143,48 @@ def test_a_conflict_for_ever_is_never_there_already(job: Job) -> None:
     assert job.published() == []
 
 
+@pytest.mark.timeout(300)
+def test_a_conflict_for_ever_ends_at_the_real_deadline(tmp_path: Path) -> None:
+    """As unavailable, and never as there already: by hand, and before a watch's own time-out.
+
+    This one waits for the whole 80 s of an operation, all its programs at once: no flag shortens
+    them, and what is to be shown is that the program comes to its end by itself, and how.
+    """
+    waits: dict[str, tuple[Refuse, str, str]] = {
+        "conflict": (CONFLICT, "publish", "store-unavailable"),
+        "aborted": (ABORTED, "publish", "store-unavailable"),
+        "watched": (CONFLICT, "watch", "store-unavailable"),
+        "fault": (SLOW_DOWN, "publish", "outcome-unknown"),  # one of them may have done it
+    }
+    with ExitStack() as stack:
+        jobs: dict[str, tuple[Job, Running]] = {}
+        for name, (fault, command, _) in waits.items():
+            (tmp_path / name).mkdir()
+            job = Job(stack.enter_context(S3Fake()), tmp_path / name)
+            stack.callback(job.program.kill_started)
+            job.fake.create_bucket(BUCKET)
+            job.fake.add_keys(OLD)
+            job.keys = variables_of(OLD)
+            save = job.save(1)
+            job.fake.script(fault, on("PutObject"), times=None)
+            jobs[name] = (
+                job,
+                job.watch("-json")
+                if command == "watch"
+                else job.start("publish", "-json", save, "1"),
+            )
+        for name, (job, running) in jobs.items():
+            ended = running.wait(DEADLINE_S_MAX).ended_with(1).answers("")
+            [line] = ended.err.splitlines()
+            said = json.loads(line)
+            assert (name, said["kind"]) == (name, waits[name][2])
+            assert f"PutObject {ROOT}/pub/{name_of(1)}, again and again for 80 s" in said["message"]
+            assert "already" not in said["message"]
+            assert b"MARKED" not in ended.err
+            assert job.published() == []
+            assert job.fake.counts()["PutObject"] > TRIES_MIN
+
+
 # ------------------------------------------------------------------------- case 46
 
 
@@ -134,6 +197,123 @@ def test_a_store_that_does_not_honour_the_condition_never_creates(job: Job, faul
     assert b"published step" not in ended.err
     assert job.published() == []
     job.run("resolve").well().answers("")
+
+
+def let_it_ignore(fake: S3Fake) -> None:
+    """Let each PUT overwrite: what is there is gone when it comes."""
+
+    def overwrite(request: Request) -> Before:
+        return Before(lambda: fake.remove(BUCKET, request.key))
+
+    fake.script(overwrite, on("PutObject"), times=None)
+
+
+def let_it_answer_304(fake: S3Fake) -> None:
+    """Let a PUT of what is there be answered as a GET would be."""
+
+    def is_there(request: Request) -> bool:
+        return on("PutObject")(request) and fake.get(BUCKET, request.key) is not None
+
+    fake.script(NOT_MODIFIED, is_there, times=None)
+
+
+def let_it_refuse(fake: S3Fake) -> None:
+    """Refuse each PUT with a condition, and all of ours have one."""
+    fake.script(NOT_IMPLEMENTED, on("PutObject"), times=None)
+
+
+HOLDS = "nothing is lost or overwritten"
+MODES: dict[str, tuple[Callable[[S3Fake], object], dict[str, tuple[str, ...]]]] = {
+    "honours": (lambda _: None, {}),
+    "ignores": (
+        let_it_ignore,
+        {
+            "exclusive creation": ("ignores the condition", HOLDS, "Claims don't hold"),
+            "claims": ("'one' was claimed first", "Claims don't hold"),
+        },
+    ),
+    "304": (
+        let_it_answer_304,
+        {
+            "exclusive creation": ("304", "not as S3 does (with 412)", HOLDS, "claims can't"),
+            "claims": ("304", "Everything but claims works"),
+        },
+    ),
+    "501": (
+        let_it_refuse,
+        {"writable": ("501", "refuses the condition", "nothing can be published or claimed")},
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_probe_tells_how_a_store_treats_the_condition(job: Job, mode: str) -> None:
+    """And makes nothing in pub/ at any moment, and leaves nothing anywhere."""
+    job.fake.put(BUCKET, f"job/pub/{name_of(7)}")
+    change, expected = MODES[mode]
+    change(job.fake)
+    ended = job.run("probe", "-json").ended_with(1 if expected else 0)
+    checks = {check["check"]: check for check in json.loads(ended.out)["checks"]}
+    failed = {name: check for name, check in checks.items() if check["state"] == "FAIL"}
+    assert failed.keys() == expected.keys()
+    for name, words in expected.items():
+        said = f"{failed[name]['found']}. {failed[name]['advice']}"
+        assert [word for word in words if word not in said] == []
+    changing = {"PutObject", "DeleteObject", "DeleteObjects"}
+    changed = {r.key.rpartition("/")[0] for r in job.fake.requests if r.operation in changing}
+    assert len(changed) == 1
+    assert changed.pop().startswith("job/.probe-")
+    assert job.fake.names(BUCKET) == [f"job/pub/{name_of(7)}"]
+    job.run("resolve").well().answers(f"{ROOT}/exec/{ATTEMPT}/step-7\n")
+
+
+def test_a_probe_of_a_bucket_says_who_asks_and_through_what(job: Job, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    end = "2999-01-02T03:04:05Z"
+    keys = {"access_key_id": job.fake.keys.access_key_id, "expires_at": end}
+    path.write_text(json.dumps({**keys, "secret_access_key": job.fake.keys.secret_access_key}))
+    named = ("-creds", f"file:{path}", "-endpoint", "http://store.invalid", "-insecure-http")
+    line = ("probe", "-checkpoint", ROOT, *named, "-proxy", job.fake.url)
+    ended = job.program.run(*line).well()
+    for part in (f"from file:{path}; they end at {end}", job.fake.url, "http://store.invalid"):
+        assert part.encode() in ended.out
+    assert job.fake.keys.secret_access_key.encode() not in ended.out
+
+
+def test_a_probe_without_keys_says_what_was_tried(job: Job) -> None:
+    ended = job.run("probe", "-creds", "file:/no/such/keys").ended_with(1)
+    assert b"FAIL  credentials         no credentials for the store; tried file:/no" in ended.out
+    assert job.fake.requests == []
+
+
+def test_a_probe_sees_a_clock_that_is_off(job: Job) -> None:
+    """Long before S3 refuses anything for it."""
+    job.fake.skew_s = 120.0
+    ended = job.run("probe").well()
+    assert b"warn  clock               this node's is " in ended.out
+    assert b"behind the store's" in ended.out
+
+
+@pytest.mark.parametrize("operation", ["PutObject", "ListObjectsV2", "HeadObject", "DeleteObject"])
+def test_a_probe_survives_lost_replies_and_leaves_nothing(job: Job, operation: str) -> None:
+    """Of its first and of its last requests of each kind."""
+    for skip in (0, 1, 30):
+        if operation != "HeadObject" or skip == 0:
+            job.fake.script(LoseReply(), on(operation, prefix="job/.probe-"), skip=skip)
+    job.run("probe").well()
+    assert job.fake.names(BUCKET) == []
+
+
+def test_a_probe_that_is_signalled_leaves_no_key(job: Job) -> None:
+    """It comes with the first, with one half-way, and with the first removal."""
+    for operation, skip in (("PutObject", 0), ("PutObject", 30), ("DeleteObject", 0)):
+        reached = Event()
+        job.fake.script(After(reached.set), on(operation), skip=skip)
+        running = job.program.start(*job.line("probe"), environment=job.keys)
+        assert reached.wait(60)
+        ended = running.end()
+        assert ended.status in {-signal.SIGTERM, 0}  # 0: it was at its end
+        assert job.fake.names(BUCKET) == []
 
 
 # ------------------------------------------------------------------------- case 47
@@ -168,17 +348,97 @@ def test_keys_that_expire_in_the_middle_of_a_watch_are_renewed(job: Job, tmp_pat
     assert b"MARKED" not in ended.err + ended.out
 
 
-def test_keys_that_stay_expired_end_the_watch_without_a_secret(job: Job, tmp_path: Path) -> None:
-    path = tmp_path / "keys.json"
-    write_keys(path, OLD)
+class Agent:
+    """What gives keys when it is asked, and nobody sees when it has others: a container's service.
+
+    It gives the old ones, while `next` is None.
+    """
+
+    def __init__(self, server: ScriptedServer) -> None:
+        self._server = server
+        self.next: Keys | None = None
+        server.script = {"GET /keys": lambda _: Answer(200, self._given())}
+        self.flags = ("-creds", "instance")
+        self.variables = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{server.url}/keys"}
+
+    def _given(self) -> dict[str, str]:
+        keys = self.next or OLD
+        token = keys.session_token or ""
+        names = ("AccessKeyId", "SecretAccessKey", "Token")
+        return dict(zip(names, (keys.access_key_id, keys.secret_access_key, token), strict=True))
+
+    @property
+    def times_asked(self) -> int:
+        """How often it gave keys."""
+        return len(self._server.asked)
+
+
+@pytest.fixture
+def agent() -> Iterator[Agent]:
+    with scripted_server() as server:
+        yield Agent(server)
+
+
+def end_old_keys(fake: S3Fake, status: int) -> float:
+    """Let the old keys end in a second, by the fake's clock, as S3 says it or as others do."""
+    end = fake.now() + 1.0
+    if status == EXPIRED_TOKEN.status:
+        fake.add_keys(replace(OLD, expires_at=end))
+    else:
+        fake.script(
+            replace(EXPIRED_TOKEN, status=status),
+            lambda request: is_old(request) and fake.now() >= end,
+            times=None,
+        )
+    return end
+
+
+def is_old(request: Request) -> bool:
+    """Whether the old keys signed it."""
+    return f"Credential={OLD.access_key_id}/" in request.headers["authorization"]
+
+
+@pytest.mark.parametrize("status", [400, 403])
+def test_keys_that_end_after_a_time_are_renewed_exactly_once(
+    job: Job, agent: Agent, status: int
+) -> None:
+    """The source gives the old ones as long as they live, and is asked when the store refuses."""
+    job.fake.add_keys(OLD)
+    job.fake.add_keys(NEW)
+    job.save(1)
+    job.keys = agent.variables
+    watch = job.watch(*agent.flags)
+    watch.wait_until_said("published step 1")
+    end = end_old_keys(job.fake, status)
+    assert agent.times_asked == 1
+    agent.next = NEW
+    wait_for(lambda: agent.times_asked > 1, "a renewal")
+    assert job.fake.now() >= end
+    job.save(2)
+    watch.wait_until_said("published step 2")
+    ended = watch.end().well()
+    assert b"MARKED" not in ended.err + ended.out
+    assert agent.times_asked == 2
+    signed = "".join("o" if is_old(request) else "n" for request in job.fake.requests)
+    assert re.fullmatch("o+n+", signed)
+    assert job.published() == [name_of(1), name_of(2)]
+
+
+@pytest.mark.parametrize("status", [400, 403])
+def test_keys_that_stay_expired_end_the_watch_without_a_secret(
+    job: Job, agent: Agent, status: int
+) -> None:
+    """Their source is asked once more, and gives the same."""
     job.fake.add_keys(OLD)
     job.save(1)
-    watch = job.watch("-creds", f"file:{path}")
+    job.keys = agent.variables
+    watch = job.watch(*agent.flags)
     watch.wait_until_said("published step 1")
-    job.fake.script(EXPIRED, on(), times=None)
+    end_old_keys(job.fake, status)
     ended = watch.wait().ended_with(1)
-    ended.says("expired", OLD.access_key_id)
+    ended.says("instance", "expired", OLD.access_key_id)
     assert b"MARKED" not in ended.err + ended.out
+    assert agent.times_asked == 2
 
 
 # ------------------------------------------------------------------------- case 49

@@ -70,9 +70,9 @@ def test_an_unknown_command_suggests_the_nearest(
 def test_an_unknown_flag_suggests_the_nearest(
     publish: Program, command: str, typed: str, suggested: str
 ) -> None:
-    """Usage, with the flag that was typed."""
+    """Usage, with the flag that was typed; its value may be a secret."""
     ended = publish.run(command, typed).ended_with(2).answers("")
-    ended.says(typed, f"Did you mean {suggested}?")
+    ended.says(f"unknown flag '{typed.partition('=')[0]}'", f"Did you mean {suggested}?")
 
 
 @pytest.mark.parametrize("typed", ["-check", "-c", "-k", "-ke", "-dry", "---checkpoint", "-xyzzy"])

@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_LATER = frozenset({"claim", "probe", "run"})
+_LATER = frozenset({"claim", "run"})
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 DURATION_FORM = "a number and a unit, such as 10s, 1m30s, 500ms or 2h"
 
@@ -200,7 +200,7 @@ def _flag_and_value(
     name, equals, value = argument[dashes:].partition(b"=")
     flag = known.get(os.fsdecode(name))
     if flag is None:
-        message = f"unknown flag {os.fsdecode(argument)!r}"
+        message = f"unknown flag {os.fsdecode(argument.partition(b'=')[0])!r}"
         raise InvalidInputError(message, hint=_nearest(os.fsdecode(name), known, "-", see_help))
     if equals and not flag.value:
         message = f"-{flag.name} takes no value"
@@ -220,8 +220,10 @@ def _require(command: Command, given: dict[str, bytes], operands: list[bytes]) -
             raise InvalidInputError(message, hint=_see_help(command.name))
     if len(operands) != len(command.operands):
         expected = " ".join(command.operands) or "no operands"
-        shown = " ".join(map(repr, map(os.fsdecode, operands))) or "none"
-        message = f"{command.name} takes {expected}; given: {shown}"
+        from dispatch.model.shown import shown  # start-up time: only errors need it
+
+        these = " ".join(map(shown, map(os.fsdecode, operands))) or "none"
+        message = f"{command.name} takes {expected}; given: {these}"
         raise InvalidInputError(message, hint=_see_help(command.name))
 
 
@@ -234,11 +236,12 @@ def refuse_unknown_command(text: str, names: Iterable[str]) -> None:
     if text in _LATER:
         message = f"command {text!r} isn't built yet"
         raise InvalidInputError(message, kind="not-built", hint="The README says what is.")
-    if text.startswith("-"):
-        message = f"unknown command {text!r}"
-        raise InvalidInputError(message, hint="The command comes first, then its flags.")
     if text not in names:
-        raise InvalidInputError(f"unknown command {text!r}", hint=_nearest(text, names, ""))
+        from dispatch.model.shown import shown
+
+        is_flag = text.startswith("-")
+        hint = "The command comes first, then its flags." if is_flag else _nearest(text, names, "")
+        raise InvalidInputError(f"unknown command {shown(text)}", hint=hint)
 
 
 def _nearest(

@@ -81,6 +81,20 @@ _RETRACT_EXAMPLE = """\
 $ publish retract -checkpoint /lustre/team/finetune -yes \\
     00000000000001000000-00000000000000000500-MV4GKYZPGEXDIMJQGEXDAL3DNBSWG23QN5UW45BNGUYDA"""
 
+_PROBE = """\
+Makes names in ROOT/.probe-<random>, never in pub/, and says from this very node what
+holds: one line for each check, ok, warn or FAIL, and under it what to do. Removes
+what it made, also when it fails or is signalled. Status 1 when anything says FAIL.
+With -peer it also measures, together with a probe of the same word on another node,
+how long a name made on one takes to be seen on the other."""
+_PROBE_EXAMPLE = """\
+$ publish probe -checkpoint /lustre/team/finetune
+ok    reachable           lustre (0.3 ms)
+ok    listable            2 publications, the latest of step 100 (0.9 ms)
+ok    writable            a name was created (1.4 ms)
+ok    exclusive creation  a second creation was refused (0.6 ms)
+..."""
+
 COMMANDS = {
     command.name: command
     for command in (
@@ -150,6 +164,19 @@ COMMANDS = {
             flags=(_CHECKPOINT, Flag("yes", "", "Do not ask."), *_STORE, *_COMMON),
             operands=("ENTRY",),
             example=_RETRACT_EXAMPLE,
+        ),
+        Command(
+            "probe",
+            summary="say whether a root can be trusted, from this node",
+            details=_PROBE,
+            flags=(
+                _CHECKPOINT,
+                Flag("peer", "WORD", "Meet the probe on another node that has the same word."),
+                Flag("timeout", "DURATION", "For an answer, or for the peer.", "2m"),
+                *_STORE,
+                *_COMMON,
+            ),
+            example=_PROBE_EXAMPLE,
         ),
     )
 }

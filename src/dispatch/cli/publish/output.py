@@ -87,7 +87,7 @@ class Output:
             line = self._to_json({"level": level, "message": message, **(fields or {})}).encode()
         else:
             mark = "" if level == "info" else f"{level}: "
-            line = raw(f"publish: {mark}{message}".translate(_ESCAPES))
+            line = raw(one_line(f"publish: {mark}{message}"))
         self.write_stderr(line + b"\n")
 
     def write_stderr(self, content: bytes) -> None:
@@ -105,6 +105,11 @@ class Output:
                 os.write(_STDERR, content[start : start + _PIPE_BUF])
         except OSError:
             pass  # a full disk or a closed stream must never stop a watch
+
+
+def one_line(text: str) -> str:
+    """``text`` without anything that ends a line or moves a terminal's cursor."""
+    return text.translate(_ESCAPES)
 
 
 def raw(text: str) -> bytes:

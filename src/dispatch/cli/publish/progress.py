@@ -6,6 +6,7 @@ import os
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from threading import Event, Thread
     from types import TracebackType
     from typing import Self
@@ -24,18 +25,22 @@ class Progress:
     Args:
         activity: What is being done; `say` changes it.
         output: Where to; nothing is shown where each line is to be a JSON object.
+        found: How many things the first activity has found so far; 0 is not shown.
     """
 
-    __slots__ = ("_activity", "_output", "_shown")
+    __slots__ = ("_activity", "_found", "_output", "_shown")
 
-    def __init__(self, activity: str, output: Output) -> None:
+    def __init__(
+        self, activity: str, output: Output, found: Callable[[], int] | None = None
+    ) -> None:
         self._activity = activity
         self._output = output
+        self._found = found
         self._shown: tuple[Event, Thread] | None = None
 
     def say(self, activity: str) -> None:
         """From now on, this is being done."""
-        self._activity = activity
+        self._activity, self._found = activity, None
 
     def __enter__(self) -> Self:
         if os.isatty(_STDERR) and not self._output.is_json:
@@ -66,7 +71,9 @@ class Progress:
         if done.wait(_PATIENCE_S):
             return
         while True:
-            line = f"publish: {self._activity} ({seconds:.0f} s)".encode(errors="replace")
+            found = self._found() if self._found is not None else 0
+            so_far = f", {found} so far" if found else ""
+            line = f"publish: {self._activity}{so_far} ({seconds:.0f} s)".encode(errors="replace")
             self._output.write_stderr(_CLEAR_LINE + line)
             if done.wait(_REFRESH_S):
                 break

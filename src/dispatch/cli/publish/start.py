@@ -20,10 +20,16 @@ def _remember(number: int, _frame: object) -> None:
     received.append(number)
 
 
-def handle(handler: Callable[[int, object], None]) -> None:
-    """From now on let ``handler`` see the signals that end a program."""
+def handle(handler: Callable[[int, object], None], *, ignored: bool = True) -> None:
+    """From now on let ``handler`` see the signals that end a program.
+
+    Args:
+        handler: What is called with a signal's number.
+        ignored: Whether also those that the caller ignores; else they are ignored.
+    """
     for number in SIGNALS:
-        _signal.signal(number, handler)
+        heeds = ignored or number not in _ignored
+        _signal.signal(number, handler if heeds else _signal.SIG_IGN)
 
 
 handle(_remember)
@@ -41,6 +47,7 @@ def die_of_signals() -> None:
         _signal.signal(number, _signal.SIG_IGN if number in _ignored else _signal.SIG_DFL)
     for number in received:
         os.kill(os.getpid(), number)
+    received.clear()
 
 
 def _open_missing_descriptors() -> None:

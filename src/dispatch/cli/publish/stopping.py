@@ -16,15 +16,18 @@ class SignalStop:
     A pipe rather than `threading.Event`: a handler runs between two instructions of the thread
     that waits, which may hold the event's lock. The signal itself writes to the pipe: the handler
     runs too late for a wait that begins at the same moment, or when another thread was signalled.
+
+    Args:
+        ignored: Whether the stop is also set by signals that the caller ignores (``trap ''``).
     """
 
     __slots__ = ("_is_set", "_reader", "_writer")
 
-    def __init__(self) -> None:
+    def __init__(self, *, ignored: bool = True) -> None:
         self._is_set = False
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         _signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        start.handle(self._handle)
+        start.handle(self._handle, ignored=ignored)
         if start.received:  # between the program's first line and this one
             self.set()
 
@@ -47,5 +50,6 @@ class SignalStop:
         poll.poll(timeout * 1000)
         return self._is_set
 
-    def _handle(self, _number: int, _frame: object) -> None:
+    def _handle(self, number: int, _frame: object) -> None:
+        start.received.append(number)
         self.set()

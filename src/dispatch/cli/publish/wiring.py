@@ -6,6 +6,7 @@ import os
 
 from dispatch.checkpoint.opening import open_store
 from dispatch.cli.publish.output import json_text
+from dispatch.cli.publish.progress import Progress
 from dispatch.errors import InvalidInputError, UnavailableError
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
@@ -85,6 +86,12 @@ def within(time_out: float, arguments: Arguments, work: Callable[[], T]) -> T:
         message = f"no answer from {root!r} for {time_out:g} s while opening it"
         hint = "The file system hangs, or is slower than -timeout allows."
         raise UnavailableError(message, kind="store-silent", hint=hint) from error
+
+
+def listing(log: Log, output: Output) -> Progress:
+    """What is shown while publications are listed; on S3, how many were found so far, too."""
+    store = log.store
+    return Progress("listing publications", output, lambda: len(getattr(store, "listed", ())))
 
 
 def document_of(log: Log, entry: Entry) -> dict[str, Json]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import environment, wiring
 from dispatch.cli.publish.output import json_text, raw
-from dispatch.cli.publish.progress import Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ def run(arguments: Arguments, output: Output) -> int:
     is_dry = arguments.has("dry-run")
     log = wiring.open_log(arguments)
     if epoch is not None:
-        with Progress("listing publications", output):
+        with wiring.listing(log, output):
             latest = log.resolve()
         wiring.say_if_overtaken(latest, epoch, output)
-    with Progress("listing publications", output) as shown:
+    with wiring.listing(log, output) as shown:
         result = log.prune(keep, keep_every, dry_run=is_dry, progress=shown.say)
     for folder in result.skipped:
         left = "would leave" if is_dry else "left"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import wiring
-from dispatch.cli.publish.progress import Progress
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 def run(arguments: Arguments, output: Output) -> int:
     """Print the latest publication's location, or nothing."""
     log = wiring.open_log(arguments)
-    with Progress("listing publications", output):
+    with wiring.listing(log, output):
         entry = log.resolve()
     if output.is_json:
         output.document({"save": None} if entry is None else wiring.document_of(log, entry))

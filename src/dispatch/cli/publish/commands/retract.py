@@ -7,7 +7,6 @@ import os
 from dispatch.checkpoint.entry import parse_entry_name
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import wiring
-from dispatch.cli.publish.progress import Progress
 from dispatch.errors import InvalidInputError, MalformedError, NotFoundError
 
 TYPE_CHECKING = False
@@ -31,7 +30,7 @@ def run(arguments: Arguments, output: Output) -> int:
         hint = "`publish log -json` shows the names; anything else in pub/ is moved away by hand."
         raise InvalidInputError(message, hint=hint) from error
     log = wiring.open_log(arguments)
-    with Progress("listing publications", output):
+    with wiring.listing(log, output):
         entries = log.entries()
     if entry not in entries:
         message = f"{name!r} is not published"
