@@ -5,15 +5,15 @@ from hypothesis import HealthCheck, Phase, settings
 EXAMPLES_MAX = 10_000  # the nightly profile's number is the most that makes sense
 
 
-def settings_for(*, is_wrong: bool = False, factor: int = 1) -> settings:
+def settings_for(*, is_wrong: bool = False, factor: float = 1) -> settings:
     """Choose how to try a property.
 
     Args:
         is_wrong: The design is known to be wrong: look for one failure, the same in every run,
             and leave it as it was found.
-        factor: How many times the profile's examples are tried.
+        factor: How many times the profile's examples are tried; below 1 for what is slow.
     """
-    examples = min(settings().max_examples * factor, EXAMPLES_MAX)
+    examples = min(round(settings().max_examples * factor), EXAMPLES_MAX)
     if is_wrong:
         return settings(
             max_examples=max(examples, 1000),

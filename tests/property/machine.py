@@ -1,16 +1,12 @@
 """Executions that save, publish, prune and crash in one root, beside a dictionary of what is right.
 
 Everything happens in one process, one operation at a time; but into an operation another one may
-come at any of its system calls, and at any of those that change something the process may die.
+come at any of its system calls (on S3: requests), and at any of those that change something the
+process may die. On S3 a request may also fail, or its answer get lost, and is made again.
 """
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count
-from pathlib import Path
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -24,27 +20,18 @@ from hypothesis.stateful import (
     rule,
 )
 
-from dispatch.adapters.posix import PosixStore
-from dispatch.adapters.posix.filesystem import OsFilesystem
-from dispatch.checkpoint import Entry, Framework, Log, PruneResult, Watcher
+from dispatch.checkpoint import Entry, Framework, PruneResult, Watcher
 from dispatch.errors import AlreadyPublishedError, NotFoundError
 from tests.property import names as n
 from tests.property.test_retention import naive_overlaps
-from tests.unit.stores import (
-    Changes,
-    CrashError,
-    InlinePatience,
-    TroubledFilesystem,
-    trainer_state,
-)
+from tests.property.worlds import Folder, World
+from tests.unit.stores import CrashError, trainer_state
 
 T = TypeVar("T")
 
 FILES = ("model.safetensors", "optimizer.pt", "trainer_state.json")  # in Trainer's order
-# A disk's journal is ten times slower, and the rules are the same.
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-LONG_AFTER_NS = 2**62  # every change was long ago: what shows none is whole
-CALLS = 30  # that change something or look, in a usual prune or scan
+MARKER = FILES[-1]
+CALLS = 30  # that change something or look, in a usual scan
 
 
 @dataclass(frozen=True)
@@ -88,10 +75,12 @@ class Trouble:
     """What happens to an operation while it runs.
 
     Attributes:
-        kind: ``none``, ``crash``, or what another process does meanwhile.
-        call: At which of its system calls.
+        kind: ``none``, ``crash``, ``fault`` (none where calls don't fail singly), or what another
+            process does meanwhile.
+        call: At which of its system calls; and which fault it is.
         keep: How many publications a prune meanwhile keeps; a publisher meanwhile chooses the
-            save's own epoch when it is 1, and the highest when it is 2.
+            save's own epoch when it is 1, and the highest when it is 2. A request whose process
+            dies is never made when it is 1, and never answered when it is 2.
     """
 
     kind: str
@@ -101,10 +90,12 @@ class Trouble:
 
 troubles = st.builds(
     Trouble,
-    st.sampled_from(["none", "none", "crash", "prune", "rotate", "publish"]),
+    st.sampled_from(["none", "fault", "crash", "prune", "rotate", "publish"]),
     st.integers(0, CALLS - 1),
     st.integers(1, 2),
 )
+ALONE = {"none", "fault", "crash"}
+"""Troubles in which nobody else does anything."""
 keeps = st.integers(1, 3)
 steps = st.integers(0, 5)
 
@@ -118,7 +109,9 @@ class Model:
         maybe: Entries of which nothing was reported: a publisher died, or lost a race.
         saves: The saves that were written whole and that no framework deleted.
         named: Every path that an entry may ever have named: a prune may take what overlaps.
-        rotated: Paths of saves that their framework deleted.
+        rotated: Paths of saves that their framework deleted, or a prune at the one moment at
+            which S3 gives a publisher of them no protection.
+        halves: Saves that a prune which died may have deleted in part, where it deletes in place.
     """
 
     published: set[Entry] = field(default_factory=set)
@@ -126,6 +119,7 @@ class Model:
     saves: set[Save] = field(default_factory=set)
     named: set[bytes] = field(default_factory=set)
     rotated: set[bytes] = field(default_factory=set)
+    halves: set[Save] = field(default_factory=set)
 
     def removed(self, entries: set[Entry]) -> None:
         """Note that entries are gone, by a prune or a person."""
@@ -138,40 +132,26 @@ class Model:
 
 
 class LogMachine(RuleBasedStateMachine):
-    """The log of one real folder."""
+    """The log of one root, a real folder unless another world is given."""
 
     executions: Bundle[Execution] = Bundle("executions")
     saves: Bundle[Save] = Bundle("saves")
 
-    def __init__(self) -> None:
+    def __init__(self, world: World | None = None) -> None:
         super().__init__()
-        self.root = Path(tempfile.mkdtemp(prefix="dispatch-machine-", dir=MEMORY))
-        changes, self.tokens = Changes(), count()
-        self.filesystem = TroubledFilesystem(changes)
-        self.log = self.open_log(self.filesystem)
-        self.other_log = self.open_log(TroubledFilesystem(changes))
+        self.world = world or Folder()
+        self.log, self.other_log = self.world.log, self.world.other_log
         self.model = Model()
         self.watchers: dict[Execution, Watcher] = {}
         self.last_epoch = 0
         self.known: list[Save] = []
+        self.answered: set[Entry] | None = None  # what was listed when the log was last asked
         self.taken: set[Entry] = set()  # what others removed during the operation under way
         self.made: set[Entry] = set()  # what others published during it
 
-    def open_log(self, filesystem: OsFilesystem) -> Log:
-        """Open the root as a process of its own would."""
-        store = PosixStore(
-            os.fsencode(self.root),
-            filesystem,
-            now_ns=lambda: LONG_AFTER_NS,
-            token=lambda: next(self.tokens).to_bytes(8, "big"),
-        )
-        return Log(store, InlinePatience())
-
     def teardown(self) -> None:
-        """Leave nothing behind, open descriptors neither: there are thousands of examples."""
-        self.log.close()
-        self.other_log.close()
-        shutil.rmtree(self.root)
+        """Leave nothing behind."""
+        self.world.close()
 
     # -- what happens
 
@@ -180,13 +160,16 @@ class LogMachine(RuleBasedStateMachine):
         """Two, so that one is older from the beginning."""
         return multiple(self.new_execution(1), self.new_execution(1))
 
-    @initialize(target=saves, step=steps)
-    def first_saves(self, step: int) -> MultipleResults[Save]:
-        """Two, of two further executions."""
-        saves = [Save(self.new_execution(1), step), Save(self.new_execution(1), step)]
+    @initialize(target=saves, step=steps, are_published=st.booleans())
+    def first_saves(self, step: int, are_published: bool) -> MultipleResults[Save]:
+        """Three, of three further executions; perhaps published, so that a prune has work."""
+        saves = [Save(self.new_execution(1), step) for _ in range(3)]
         for save in saves:
             self.known.append(save)
             self.write(save)
+            if are_published:
+                entry = Entry(save.execution.epoch, step, save.path)
+                self.publish_entry(entry, Trouble("none", 0, 1), save)
         return multiple(*saves)
 
     @rule(target=executions, rise=st.integers(1, 3))
@@ -197,14 +180,14 @@ class LogMachine(RuleBasedStateMachine):
     def new_execution(self, rise: int) -> Execution:
         """Choose an execution's epoch and folder."""
         self.last_epoch += rise
-        odd = b"\xff" if self.last_epoch % 2 else b""  # not UTF-8, and base32 orders it otherwise
+        odd = self.world.odd if self.last_epoch % 2 else b""
         return Execution(self.last_epoch, b"exec/%b%d" % (odd, self.last_epoch))
 
     @rule(target=saves, execution=executions, step=steps)
     def save(self, execution: Execution, step: int) -> Save:
         """Write a save, unless it is there."""
         save = Save(execution, step)
-        if not self.where(save.path).exists():
+        if not self.world.exists(save.path):
             self.write(save)
         if save not in self.known:
             self.known.append(save)
@@ -240,28 +223,29 @@ class LogMachine(RuleBasedStateMachine):
         doomed = {entry.path for entry in may_go}
         victims = [save for save in self.known if save.path in doomed] or [save]
         save = victims[trouble.call % len(victims)]  # where others may get in our way
-        result = self.perform(lambda: self.log.prune(keep, keep_every), trouble, save)
+        calls = self.world.calls_of_prune(len(before), len(may_go))
+        result = self.perform(lambda: self.log.prune(keep, keep_every), trouble, save, calls)
         if isinstance(result, CrashError):
             gone = before - self.listed() - self.taken - self.made
             assert gone <= may_go, "a prune that died removed what it had to keep"
             self.model.removed(gone)
+            self.note_halves()
             return
         self.note_pruned(result)
+        self.note_what_went_in_vain(result)
         stay = naive_kept(before | self.listed() | self.model.published, keep, keep_every)
         assert not stay & set(result.entries), "a prune removed what it had to keep"
-        if trouble.kind in {"none", "crash"}:
+        if trouble.kind in ALONE:
             assert result.entries == sorted(may_go), "a prune removed other entries than it had to"
-            assert not [path for path in self.root.rglob(".pruned-*") if path.is_dir()], (
-                "a prune left what it or another had begun to delete"
-            )
+            assert not self.world.asides(), "a prune left what it or another had begun to delete"
             for entry in may_go:
                 self.check_gone(entry, result)
 
     @rule(save=saves)
     def rotate(self, save: Save) -> None:
         """Let the framework delete a save of its own, as save_total_limit does."""
-        if self.where(save.path).exists():
-            shutil.rmtree(self.where(save.path))
+        if self.world.exists(save.path):
+            self.world.delete(save.path)
             self.model.rotated.add(save.path)
         self.model.saves.discard(save)
 
@@ -281,7 +265,7 @@ class LogMachine(RuleBasedStateMachine):
         complete = {
             save
             for save in self.model.saves
-            if save.execution == execution and self.where(save.path).exists()
+            if save.execution == execution and self.is_complete(save)
         }
         victims = sorted(complete, key=lambda save: save.step) or [Save(execution, 0)]
         known = set(watcher._done.values())
@@ -299,7 +283,7 @@ class LogMachine(RuleBasedStateMachine):
         self.model.maybe |= reported & self.taken
         self.model.published |= reported - self.taken
         self.model.maybe -= self.model.published
-        if trouble.kind in {"none", "crash"}:
+        if trouble.kind in ALONE:
             assert reported == entries - known, "a complete save was not published"
 
     @rule(execution=executions)
@@ -315,12 +299,18 @@ class LogMachine(RuleBasedStateMachine):
         listed = self.listed()
         assert self.model.published <= listed, "a publication was lost"
         assert listed <= self.model.published | self.model.maybe, "an entry is nobody's"
-        assert set(self.log.entries()) == listed, "an entry is not shown"
 
     @invariant()
     def the_latest_is_the_greatest(self) -> None:
-        """By epoch, then step, then path: an old execution never wins."""
+        """By epoch, then step, then path: an old execution never wins.
+
+        Both answers depend on what is listed alone, so they are asked for when that is new.
+        """
         listed = self.listed()
+        if listed == self.answered:
+            return
+        self.answered = listed
+        assert set(self.log.entries()) == listed, "an entry is not shown"
         found = self.log.resolve()
         assert found == max(listed, default=None), "that is not the latest"
         if found is not None:
@@ -330,51 +320,52 @@ class LogMachine(RuleBasedStateMachine):
     def what_is_published_is_whole(self) -> None:
         """Unless its own framework deleted it."""
         for entry in self.model.published:
-            assert self.model.is_damaged(entry) or self.where(entry.path).exists(), (
+            assert self.model.is_damaged(entry) or self.world.exists(entry.path), (
                 f"{entry} names nothing"
             )
 
     @invariant()
     def a_save_is_whole_or_out_of_sight(self) -> None:
-        """Nothing half-deleted stands under a save's name, and what nobody published stays."""
+        """Nothing half-deleted looks complete, and what nobody published stays.
+
+        Where a prune can rename, nothing half-deleted stands under a save's name at all.
+        """
         for save in self.model.saves:
-            content = {
-                path.name: path.read_bytes()
-                for path in self.where(save.path).glob("*")
-                if path.is_file()
-            }
-            assert content in ({}, content_of(save)), f"{save} is half there"
+            content = self.world.files(save.path)
+            if save in self.model.halves:
+                assert MARKER not in content or content == content_of(save), f"{save} looks whole"
+            else:
+                assert content in ({}, content_of(save)), f"{save} is half there"
             if not any(naive_overlaps(save.path, path) for path in self.model.named):
                 assert content, f"{save} was never published, and is gone"
 
     # -- the parts of it
 
-    def where(self, path: bytes) -> Path:
-        """Say where a path of the root is."""
-        return self.root / os.fsdecode(path)
+    def is_complete(self, save: Save) -> bool:
+        """Say whether a watcher has to find the save complete."""
+        return self.world.files(save.path) == content_of(save)
 
     def listed(self) -> set[Entry]:
         """List what is published, without the code under test."""
-        if not (self.root / "pub").exists():
-            return set()
-        parsed = [n.parse(path.name) for path in (self.root / "pub").iterdir()]
+        parsed = [n.parse(name) for name in self.world.names()]
         assert None not in parsed, "a name in pub/ is not an entry's"
         return {Entry(*parts) for parts in parsed if parts is not None}
 
     def write(self, save: Save) -> None:
         """Write a save as Trainer does."""
-        (self.where(save.path) / "inner").mkdir(parents=True)
-        for name, content in content_of(save).items():
-            (self.where(save.path) / name).write_bytes(content)
+        self.world.write(save.path, content_of(save))
         self.model.saves.add(save)
         self.model.rotated.discard(save.path)
+        self.model.halves.discard(save)
 
     def publish_entry(self, entry: Entry, trouble: Trouble, save: Save) -> None:
         """Publish, and hold the log to what it reports."""
-        was_there = self.where(entry.path).exists()
+        was_there = self.world.exists(entry.path)
         was_listed = entry in self.listed()
         self.model.named.add(entry.path)
-        outcome = self.perform(lambda: self.try_to_publish(entry), trouble, save, calls=6)
+        outcome = self.perform(
+            lambda: self.try_to_publish(entry), trouble, save, self.world.publish_calls
+        )
         if isinstance(outcome, CrashError):
             self.model.maybe |= {entry} - self.model.published
         elif outcome:
@@ -406,18 +397,18 @@ class LogMachine(RuleBasedStateMachine):
     ) -> T | CrashError:
         """Carry an operation of about so many calls out, with what happens to it."""
         self.taken, self.made = set(), set()
-        filesystem = self.filesystem
         if trouble.kind == "crash":
-            filesystem.dies_in = trouble.call % (calls // 2)
+            self.world.die_in(trouble.call % max(calls // 2, 1), unread=trouble.keep == 2)
+        elif trouble.kind == "fault":
+            self.world.fail_in(trouble.call % calls, trouble.call)
         elif trouble.kind != "none":
-            filesystem.interrupted_in = trouble.call % calls
-            filesystem.meanwhile = lambda: self.happen(trouble, save)
+            self.world.interrupt_in(trouble.call % calls, lambda: self.happen(trouble, save))
         try:
             return operation()
         except CrashError as crash:
             return crash
         finally:
-            filesystem.clear()
+            self.world.go_on()
 
     def happen(self, trouble: Trouble, save: Save) -> None:
         """Do what another process does, as a whole."""
@@ -428,7 +419,7 @@ class LogMachine(RuleBasedStateMachine):
         elif trouble.kind == "rotate":
             self.rotate(save)
         else:
-            if not self.where(save.path).exists():
+            if not self.world.exists(save.path):
                 self.write(save)
             epoch = save.execution.epoch if trouble.keep == 1 else self.last_epoch
             entry = Entry(epoch, save.step, save.path)
@@ -447,12 +438,30 @@ class LogMachine(RuleBasedStateMachine):
         self.model.maybe |= self.made & set(result.entries)
         assert not [folder for folder in result.skipped if folder.failed], "a removal failed"
 
+    def note_halves(self) -> None:
+        """Note what a prune that died, or one meanwhile, may have left half-deleted in sight."""
+        if not self.world.hides_saves:
+            self.model.halves |= {save for save in self.model.saves if not self.is_complete(save)}
+
+    def note_what_went_in_vain(self, result: PruneResult) -> None:
+        """Note what others published after the prune's last look, where nothing keeps it then.
+
+        See tests/faults/test_s3_interleavings.py, which says exactly when that is.
+        """
+        if not self.world.hides_saves and not self.world.has_looked_since():
+            gone = [self.log.relative(location) for location in result.folders]
+            self.model.rotated |= {
+                entry.path
+                for entry in self.made
+                if any(naive_overlaps(entry.path, path) for path in gone)
+            }
+
     def check_gone(self, entry: Entry, result: PruneResult) -> None:
         """Check that a removed entry's save is gone, unless another names some of it."""
         if any(naive_overlaps(entry.path, other.path) for other in self.listed()):
             assert self.log.location(entry) not in result.folders, "what is published was deleted"
         else:
-            assert not self.where(entry.path).exists(), "a prune left a folder that nothing names"
+            assert not self.world.exists(entry.path), "a prune left a folder that nothing names"
 
     def new_watcher(self, execution: Execution) -> Watcher:
         """Start a watcher for an execution."""

@@ -87,7 +87,7 @@ class ChangingFolder:
     def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         raise NotImplementedError
 
-    def written(self, folder: str, name: str) -> float | None:
+    def written(self, folder: str, names: list[str]) -> dict[str, float]:
         raise NotImplementedError
 
     def read_one(self) -> None:
