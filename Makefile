@@ -17,6 +17,7 @@ UV_VERSION := 0.13.9
 # What the stamps and the tests are called
 VENV := .venv/.stamp
 WHEEL_VENV := build/wheel-venv/.stamp
+WHEEL_S3_VENV := build/wheel-s3-venv/.stamp
 FRAMEWORKS := .venv-frameworks/.stamp
 SERVERS := .venv-servers/.stamp
 PYZ := dist/publish.pyz
@@ -42,7 +43,7 @@ test: lint test-fast test-slow ## lint and every test, under 25 minutes on two c
 test-fast: $(VENV) ## the tests without real servers and file systems, and their coverage, under 90 seconds
 	.venv/bin/python -m pytest -m fast --cov $(PYTEST_ARGS)
 
-test-slow: $(VENV) $(WHEEL_VENV) $(PYZ) debian-packages $(SERVERS) $(FRAMEWORKS) ## the others: real programs, servers, frameworks, file systems
+test-slow: $(VENV) $(WHEEL_VENV) $(WHEEL_S3_VENV) $(PYZ) debian-packages $(SERVERS) $(FRAMEWORKS) ## the others: real programs, servers, frameworks, file systems
 	.venv/bin/python -m pytest -m "not fast" $(PYTEST_ARGS)
 
 nightly: $(VENV) ## the property tests with 10,000 examples each
@@ -58,7 +59,7 @@ format: $(VENV) ## format the code and repair what ruff can
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-bench: $(VENV) $(WHEEL_VENV) $(PYZ) ## measure, and write docs/reference/performance.md
+bench: $(VENV) $(WHEEL_VENV) $(WHEEL_S3_VENV) $(PYZ) debian-packages ## measure, and write docs/reference/performance.md
 	.venv/bin/python -m benchmarks $(SIZES)
 
 dist: $(WHEEL_VENV) $(PYZ) ## build the wheel, the source distribution and publish.pyz into dist/
@@ -70,6 +71,7 @@ clean: ## remove all that make has made, virtual environments too
 
 # The programs that the tests and the benchmarks run. The installed wheel, never the source tree.
 test-slow bench: export DISPATCH_TEST_PUBLISH := $(CURDIR)/build/wheel-venv/bin/publish
+test-slow bench: export DISPATCH_TEST_PUBLISH_S3 := $(CURDIR)/build/wheel-s3-venv/bin/publish
 test-slow bench: export DISPATCH_TEST_PYZ := $(CURDIR)/$(PYZ)
 test-slow: export DISPATCH_TEST_SERVERS_BIN := $(CURDIR)/.venv-servers/bin
 test-slow demo: export DISPATCH_TEST_FRAMEWORKS_PYTHON := $(CURDIR)/.venv-frameworks/bin/python
@@ -89,6 +91,14 @@ $(WHEEL_VENV): $(VENV) $(SOURCES) README.md LICENSE
 	.venv/bin/python -m hatchling build -t sdist -t wheel -d build/wheel
 	.venv/bin/python -m venv --without-pip build/wheel-venv
 	.venv/bin/uv pip install --quiet --compile-bytecode --python build/wheel-venv/bin/python --no-index --no-deps build/wheel/*.whl
+	@touch $@
+
+# The wheel with its extra `s3`, and what that needs as uv.lock has it.
+$(WHEEL_S3_VENV): $(WHEEL_VENV)
+	rm -rf build/wheel-s3-venv
+	.venv/bin/python -m venv --without-pip build/wheel-s3-venv
+	.venv/bin/uv export --quiet --frozen --no-dev --extra s3 --no-emit-project --no-hashes --output-file build/wheel-s3-venv/pins.txt
+	.venv/bin/uv pip install --quiet --compile-bytecode --python build/wheel-s3-venv/bin/python --constraints build/wheel-s3-venv/pins.txt "$$(echo build/wheel/*.whl)[s3]"
 	@touch $@
 
 $(PYZ): $(VENV) $(SOURCES) tools/build_pyz.py

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import listing, publishing, scanning, starting
+from benchmarks import bucket, listing, publishing, scanning, starting
 from benchmarks.machine import describe, file_system
 from benchmarks.measuring import Comparison, Effort, Result, compare
 from benchmarks.report import Section, line_of, page
@@ -39,6 +39,11 @@ removes all but three, and looks for each save that it would delete; here none o
 SCAN = """\
 One scan of a watcher over so many Trainer saves; when all are new, it publishes each."""
 
+ON_S3 = """\
+The requests go over plain http to a Ceph gateway on the same machine, whose objects are in memory:
+over a network each takes longer, and what is ours stays the same. The bare calls are botocore's,
+with the same settings: one try each, and no checksums."""
+
 
 def size_of(text: str) -> int:
     """Return the number that ``1000``, ``1k`` or ``1M`` is."""
@@ -64,7 +69,7 @@ def measure(comparisons: Iterable[Comparison], effort: Effort) -> Iterator[Resul
 
 
 def sections(
-    sizes: Iterable[int], effort: Effort, disk: Path, memory: Path | None
+    sizes: list[int], effort: Effort, disk: Path, memory: Path | None
 ) -> Iterator[Section]:
     """Yield the tables of the page, one after the other."""
     fast = memory or disk
@@ -86,6 +91,17 @@ def sections(
             with temporary_root(fast) as root:
                 results += measure(scanning.comparisons(root, size), effort)
     yield Section("Watch", SCAN, results)
+    yield on_s3(sizes, effort, disk)
+
+
+def on_s3(sizes: list[int], effort: Effort, disk: Path) -> Section:
+    """Return the table of roots on S3, or the reason why there is none."""
+    if missing := bucket.missing():
+        reason = f"Not measured here: not installed are {', '.join(missing)}."
+        print(f"S3: {reason}")
+        return Section("S3", ON_S3, [], f"{reason}\n")
+    with temporary_root(disk) as folder, bucket.gateway(folder) as server:
+        return Section("S3", ON_S3, list(measure(bucket.comparisons(server, sizes), effort)))
 
 
 def parser() -> argparse.ArgumentParser:

@@ -4,10 +4,18 @@
 its process in bytes.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types_boto3_s3.client import S3Client
+
+    from dispatch.checkpoint import Log
 
 PUB = "pub"
 
@@ -60,9 +68,56 @@ def names_of(folder: str) -> object:
     return os.listdir(folder)  # noqa: PTH208 - it is what is measured
 
 
+def variables_of_owner() -> dict[str, str]:
+    """Return the environment that has the keys of the tests' own servers."""
+    from tests.servers.s3 import OWNER
+
+    return {
+        "AWS_ACCESS_KEY_ID": OWNER.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": OWNER.secret_access_key,
+    }
+
+
+def open_on_s3(root: str, url: str) -> Log:
+    """Open a root on such a server."""
+    from dispatch.checkpoint import open_store
+
+    variables = variables_of_owner()
+    return open_store(root, endpoint=url, creds=["env"], environment=variables)
+
+
+def resolve_on_s3(root: str, url: str) -> object:
+    """Find the latest publication in a bucket."""
+    with open_on_s3(root, url) as log:
+        return log.resolve()
+
+
+def keys(client: S3Client, bucket: str, prefix: str) -> Iterator[str]:
+    """Yield the keys that begin with a prefix, as botocore lists them, page by page."""
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    return (item["Key"] for page in pages for item in page.get("Contents", ()))
+
+
+def greatest_key(url: str, bucket: str, prefix: str) -> object:
+    """List a bucket and take the greatest key: what `resolve_on_s3` can't be faster than."""
+    from tests.servers.s3 import S3Server
+
+    return max(keys(S3Server("", "", url).client(), bucket, prefix))
+
+
 OPERATIONS: dict[str, Callable[..., object]] = {
     work.__name__: work
-    for work in (resolve, greatest_name, entries, sorted_names, plan, scan_twice, names_of)
+    for work in (
+        resolve,
+        greatest_name,
+        entries,
+        sorted_names,
+        plan,
+        scan_twice,
+        names_of,
+        resolve_on_s3,
+        greatest_key,
+    )
 }
 
 

@@ -32,11 +32,13 @@ class Section:
         title: Its heading.
         note: What a reader must know.
         results: Its rows.
+        left_out: Why there are none, where that is not for want of sizes.
     """
 
     title: str
     note: str
     results: list[Result]
+    left_out: str = ""
 
 
 def shown_seconds(seconds: float) -> str:
@@ -68,9 +70,9 @@ def page(machine: Iterable[str], sections: Iterable[Section]) -> str:
     """Return the whole page in Markdown."""
     parts = [HEAD.format(machine="; ".join(machine))]
     parts += [
-        f"## {section.title}\n\n{section.note}\n\n{_table(section.results)}"
+        f"## {section.title}\n\n{section.note}\n\n{section.left_out or _table(section.results)}"
         for section in sections
-        if section.results
+        if section.results or section.left_out
     ]
     return "\n".join(parts)
 

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,24 +49,26 @@ def programs() -> list[Program]:
     return found
 
 
-def run(command: list[str]) -> None:
+def run(command: list[str], environment: Mapping[str, str] = ENVIRONMENT) -> None:
     """Run a program and throw its output away.
 
     Raises:
         ChildProcessError: It failed.
     """
     quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    process = os.posix_spawn(command[0], command, ENVIRONMENT, file_actions=quiet)
+    process = os.posix_spawn(command[0], command, environment, file_actions=quiet)
     _, status = os.waitpid(process, 0)
     if status:
         message = f"{command} ended with {os.waitstatus_to_exitcode(status)}"
         raise ChildProcessError(message)
 
 
-def modules(python: str, arguments: tuple[str, ...]) -> int:
+def modules(
+    python: str, arguments: tuple[str, ...], environment: Mapping[str, str] = ENVIRONMENT
+) -> int:
     """Count the modules that a process loads, those of the interpreter's own start included."""
     command = [python, "-X", "importtime", *arguments]
-    ended = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True)
+    ended = subprocess.run(command, env=environment, check=True, capture_output=True)
     return sum(line.startswith(b"import time:") for line in ended.stderr.splitlines()) - 1
 
 

@@ -28,8 +28,8 @@ published; everything else goes to stderr, one line for each event, with `publis
 {statuses}
 
 Treat any other status as a failure. `resolve`, `publish`, `prune`, `log` and `retract` die of
-SIGTERM and SIGINT, as programs do; `watch` looks once more and ends well. Which error gives which
-status is in [errors](errors.md).
+SIGTERM and SIGINT, as programs do; so does `probe`, once what it made is removed; `watch` looks
+once more and ends well. Which error gives which status is in [errors](errors.md).
 """
 
 

@@ -9,6 +9,8 @@ from tests.docs.pages import README, ROOT, blocks, headings, pages, shown
 
 JOB_SCRIPT = ROOT / "tests/real/programs/job.sh"
 HOW_TO = ROOT / "docs/how-to/publish-from-a-job-script.md"
+S3_SCRIPTS = [ROOT / f"tests/real/programs/{name}" for name in ("job_dcp_s3.sh", "job_hf_s3.sh")]
+"""Run by tests/real/test_dcp_s3.py and tests/real/test_trainer_s3.py."""
 
 ORDER = [
     "dispatch",
@@ -47,6 +49,12 @@ def test_the_job_script_is_the_one_that_runs_with_the_real_trainer() -> None:
 
 def test_the_how_to_begins_with_the_same_script() -> None:
     assert script_of(HOW_TO) == script_of(README)
+
+
+def test_the_scripts_for_s3_are_those_that_run_with_the_real_trainers() -> None:
+    scripts = [block.text for page in pages() for block in blocks(page, "bash")]
+    on_s3 = [script for script in scripts if "CKPT=s3://" in script]
+    assert on_s3 == [path.read_text(encoding="utf-8") for path in S3_SCRIPTS]
 
 
 @pytest.mark.parametrize("page", pages(), ids=shown)

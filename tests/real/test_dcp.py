@@ -1,115 +1,15 @@
-"""The job script with real `torch.distributed.checkpoint` saves, by two gloo processes.
-
-One story for each form of saving, told once and looked at by all tests: run A is killed in the
-middle of a save, by the loss of one rank. Its replacement B resumes; the scheduler believes that
-it has ended, too, and starts C beside it. B goes on and publishes late, at higher steps. C ends
-well and is restarted as D.
-"""
+"""The job script with real `torch.distributed.checkpoint` saves in a folder: see `dcp_story`."""
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from dispatch.checkpoint import Entry
-from tests.real.programs.executions import (
-    BOUND_S,
-    FRAMEWORKS_PYTHON,
-    PROGRAMS,
-    REPOSITORY,
-    Execution,
-    Site,
-)
+from tests.real.dcp_story import DcpStory, Story, tell
+from tests.real.programs.executions import Site
 
 pytestmark = [pytest.mark.real, pytest.mark.frameworks, pytest.mark.timeout(400)]
-
-RANKS = 2
-LATE = 3  # saves that B publishes above C's, after C's first
-
-
-@dataclass(slots=True)
-class Story:
-    """What happened, and what was seen at each turn."""
-
-    site: Site
-    a: Execution
-    b: Execution
-    c: Execution
-    d: Execution
-    half_written: Path  # the save in which A lost a rank
-    published_by_a: list[int]
-    status_of_a: int
-    resolved_before_c: Path
-    late: list[Entry]
-    resolved_while_late: list[Path]  # after each of B's late publications
-    status_of_c: int
-    steps_of_c: list[int]
-    status_of_d: int
-
-
-def tell(site: Site, form: str) -> Story:
-    """Let it all happen."""
-    a = site.start("job_dcp.sh", "1.4101.0", 1_000_000, DISPATCH_TEST_SAVING=form)
-    a.wait_for_steps(2)
-    half_written = a.folder / a.hold_next_save()
-    site.wait_for(lambda: len(shards(half_written)) == RANKS, "both shards are written")
-    a.signal(signal.SIGKILL, "pid-1")
-    status_of_a = a.status()
-    published_by_a = a.steps()
-
-    b = site.start("job_dcp.sh", "2.4102.0", 2_000_000, DISPATCH_TEST_SAVING=form)
-    b.wait_for_steps(1)
-    resolved_before_c = site.resolved()
-
-    c = site.start("job_dcp.sh", "3.4103.0", 3_000_000, DISPATCH_TEST_SAVING=form)
-    c.wait_for_steps(1)
-    late: list[Entry] = []
-    answers = []
-    while len(late) < LATE:
-        known = set(site.log.entries())
-        site.wait_for(lambda: above(site, b, c) - known, "B publishes late, above C's steps")  # noqa: B023 - called at once
-        late += above(site, b, c) - known
-        answers.append(site.resolved())
-    c.wait_for_steps(2)
-    status_of_c = c.finish()
-    steps_of_c = c.steps()
-    d = site.start("job_dcp.sh", "3.4103.1", 3_000_001, DISPATCH_TEST_SAVING=form)
-    status_of_d = d.finish()
-    b.end()
-    site.publish("prune", "-keep", "3")  # B may have published after D's own
-    return Story(
-        site=site,
-        a=a,
-        b=b,
-        c=c,
-        d=d,
-        half_written=half_written,
-        published_by_a=published_by_a,
-        status_of_a=status_of_a,
-        resolved_before_c=resolved_before_c,
-        late=late,
-        resolved_while_late=answers,
-        status_of_c=status_of_c,
-        steps_of_c=steps_of_c,
-        status_of_d=status_of_d,
-    )
-
-
-def shards(save: Path) -> list[str]:
-    """The shards that a save has so far."""
-    return sorted(path.name for path in save.glob("*.distcp"))
-
-
-def above(site: Site, old: Execution, new: Execution) -> set[Entry]:
-    """What the old run has published at steps above all of the new one's."""
-    highest = max(new.steps())
-    return {e for e in site.log.entries() if e.epoch == old.epoch and e.step > highest}
 
 
 @pytest.fixture(scope="module", params=["sync", "async"])
@@ -119,90 +19,10 @@ def story(
     """The story, told once for each form of saving."""
     site = Site(tmp_path_factory.mktemp(f"dcp-{request.param}"))
     try:
-        yield tell(site, request.param)
+        yield tell(site, "job_dcp.sh", request.param)
     finally:
         site.end()
 
 
-def steps_by_execution(holder: dict[str, object]) -> list[tuple[int, int]]:
-    """Who took the steps in a save, in order: (epoch, last step). Both ranks must agree."""
-    rows = holder["rows"]
-    assert isinstance(rows, list)
-    first, second = rows
-    assert first == second
-    assert holder["beyond"] == 0
-    assert len(first) == holder["step"]
-    changes = [at for at in range(1, len(first)) if first[at] != first[at - 1]]
-    return [(first[at - 1], at) for at in [*changes, len(first)]]
-
-
-def read(save: Path) -> dict[str, object]:
-    """What a save holds, as `dcp.load` reads it in a process of its own."""
-    done = subprocess.run(
-        [FRAMEWORKS_PYTHON, str(PROGRAMS / "train_dcp.py"), "--read", str(save)],
-        env={"PYTHONPATH": str(REPOSITORY)},
-        stdout=subprocess.PIPE,
-        timeout=BOUND_S,
-        check=True,
-    )
-    holder: dict[str, object] = json.loads(done.stdout)
-    return holder
-
-
-def step_of(save: Path) -> int:
-    return int(save.name.removeprefix("step-"))
-
-
-def test_a_save_that_lost_a_rank_is_never_published(story: Story) -> None:
-    assert shards(story.half_written) == ["__0_0.distcp", "__1_0.distcp"]
-    assert not (story.half_written / ".metadata").exists()
-    assert step_of(story.half_written) not in story.published_by_a
-    assert story.status_of_a == 1
-
-
-def test_the_replacement_loads_the_last_complete_save(story: Story) -> None:
-    started = story.b.event("started")
-    assert started
-    last = max(story.published_by_a)
-    assert last < step_of(story.half_written)
-    assert steps_by_execution(started) == [(story.a.epoch, last)]
-
-
-def test_the_second_replacement_loads_the_lineage_that_was_published(story: Story) -> None:
-    started = story.c.event("started")
-    assert started
-    resumed_at = started["step"]
-    assert isinstance(resumed_at, int)
-    assert resumed_at >= step_of(story.resolved_before_c)
-    assert steps_by_execution(started) == [
-        (story.a.epoch, max(story.published_by_a)),
-        (story.b.epoch, resumed_at),
-    ]
-
-
-def test_a_late_publication_at_a_higher_step_does_not_win(story: Story) -> None:
-    assert len(story.late) >= LATE
-    assert {entry.epoch for entry in story.late} == {story.b.epoch}
-    assert {save.parent for save in story.resolved_while_late} == {story.c.folder}
-
-
-def test_a_restart_after_the_late_publications_loads_the_right_lineage(story: Story) -> None:
-    assert story.status_of_c == 0
-    of_c = story.c.event("started")
-    of_d = story.d.event("started")
-    assert of_c
-    assert of_d
-    expected = [*steps_by_execution(of_c), (story.c.epoch, max(story.steps_of_c))]
-    assert steps_by_execution(of_d) == expected
-
-
-def test_prune_keeps_the_latest_three_and_they_load(story: Story) -> None:
-    assert story.status_of_d == 0
-    entries = story.site.log.entries()
-    assert [entry.epoch for entry in entries] == [story.c.epoch, story.c.epoch, story.d.epoch]
-    assert story.site.resolved() == story.site.save(entries[-1])
-    started = story.d.event("started")
-    assert started
-    expected = [*steps_by_execution(started), (story.d.epoch, entries[-1].step)]
-    assert steps_by_execution(read(story.site.save(entries[-1]))) == expected
-    assert story.half_written.exists()  # it was never published, so it is nobody's to remove
+class TestInAFolder(DcpStory):
+    """What must have come of it."""

@@ -35,22 +35,29 @@ class Site:
 
     Attributes:
         root: The checkpoint root; the scripts know it as ``/lustre/team/finetune``.
+        location: The same, as `publish` is told.
         log: Its publications.
+        variables: What scripts and programs find in their environment, beside our own.
     """
+
+    publish_command = PUBLISH
 
     def __init__(self, folder: Path) -> None:
         if not Path(FRAMEWORKS_PYTHON).exists():
             pytest.skip(f"there is no {FRAMEWORKS_PYTHON}")
         self.folder = folder
-        self.root = folder / "finetune"
-        self.root.mkdir()
-        self.log: Log = open_store(self.root)
+        self.variables: dict[str, str] = {}
         self.executions: list[Execution] = []
+        self.location, self.log = self._make_root()
         self._bin = folder / "bin"
         self._bin.mkdir()
-        self._link("publish", PUBLISH)
+        self._link("publish", self.publish_command)
         self._link("python", [FRAMEWORKS_PYTHON])
         self._prefix = self._private_path()
+
+    @property
+    def root(self) -> Path:
+        return Path(self.location)
 
     @property
     def is_unchanged(self) -> bool:
@@ -67,6 +74,7 @@ class Site:
         control.mkdir()
         environment = {
             **os.environ,
+            **self.variables,
             "PATH": f"{self._bin}:{os.environ['PATH']}",
             "PYTHONPATH": str(REPOSITORY),
             "DISPATCH_ATTEMPT": attempt,
@@ -96,7 +104,8 @@ class Site:
         """Run the real program on the root; its answer."""
         command, *rest = arguments
         done = subprocess.run(
-            [*PUBLISH, command, "-checkpoint", str(self.root), *rest],
+            [*self.publish_command, command, "-checkpoint", self.location, *rest],
+            env={**os.environ, **self.variables},
             stdout=subprocess.PIPE,
             encoding="utf-8",
             timeout=BOUND_S,
@@ -104,15 +113,23 @@ class Site:
         )
         return done.stdout
 
-    def resolved(self) -> Path:
+    def answer(self) -> str:
         """What `publish resolve` answers; something must have been published."""
         answer = self.publish("resolve").removesuffix("\n")
         assert answer
-        return Path(answer)
+        return answer
+
+    def resolved(self) -> Path:
+        """The same, in a file system."""
+        return Path(self.answer())
 
     def save(self, entry: Entry) -> Path:
-        """Where a publication's save is."""
+        """Where a publication's save is, in a file system."""
         return Path(self.log.location(entry))
+
+    def files(self, save: str) -> list[str]:
+        """The names of a save's files; none when there is no such save."""
+        return sorted(path.name for path in Path(save).glob("*"))
 
     def wait_for(self, condition: Callable[[], object], what: str) -> None:
         """Wait until it holds; a failure shows what the executions have printed."""
@@ -134,6 +151,11 @@ class Site:
             parts += execution.printed().splitlines()[-SHOWN_LINES:]
         return "\n".join(parts)
 
+    def _make_root(self) -> tuple[str, Log]:
+        root = self.folder / "finetune"
+        root.mkdir()
+        return str(root), open_store(root)
+
     def _link(self, name: str, command: list[str]) -> None:
         program = self._bin / name
         program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
@@ -142,7 +164,7 @@ class Site:
     def _private_path(self) -> list[str]:
         """The command's prefix for which the scripts' root is ours; empty when not allowed."""
         at_path = ["sh", str(PROGRAMS / "at_path.sh")]
-        prefix = [*at_path, str(self.root), ROOT_OF_SCRIPT, str(PROGRAMS)]
+        prefix = [*at_path, self.location, ROOT_OF_SCRIPT, str(PROGRAMS)]
         tried = subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL, check=False)
         return [] if tried.returncode else prefix
 
@@ -151,7 +173,7 @@ class Site:
             return PROGRAMS / name
         content = (PROGRAMS / name).read_text("utf-8")
         changed = self.folder / name
-        changed.write_text(content.replace(ROOT_OF_SCRIPT, str(self.root), 1), "utf-8")
+        changed.write_text(content.replace(ROOT_OF_SCRIPT, self.location, 1), "utf-8")
         return changed
 
 
@@ -175,9 +197,14 @@ class Execution:
         self._control = control
 
     @property
-    def folder(self) -> Path:
+    def location(self) -> str:
         """Where it writes its saves."""
-        return self._site.root / "exec" / self.attempt
+        return f"{self._site.location}/exec/{self.attempt}"
+
+    @property
+    def folder(self) -> Path:
+        """The same, in a file system."""
+        return Path(self.location)
 
     def steps(self) -> list[int]:
         """The steps that it has published, ascending."""

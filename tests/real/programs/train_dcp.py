@@ -1,7 +1,8 @@
 """The job script's trainer with `torch.distributed.checkpoint`: two gloo processes.
 
 What it trains is a trace: for each step, which execution took it, in a tensor whose one row each
-rank holds. So a save shows by its values whose steps are in it, and both ranks' must agree.
+rank holds. So a save shows by its values whose steps are in it, and both ranks' must agree. It
+saves to a folder, or to S3 when the output is one there: PyTorch takes both.
 
 DISPATCH_TEST_CONTROL names a folder that the test and this program talk through: after a file
 ``hold``, rank 1 stops in its next save with its shard written, and says so with a file ``held``; a
@@ -76,9 +77,11 @@ def train(options: argparse.Namespace, rank: int) -> None:
     """Train and save until told to finish."""
     import torch
     import torch.distributed.checkpoint as dcp
+    from torch import distributed
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Shard, distribute_tensor
 
+    let_hold(rank)
     mesh = init_device_mesh("cpu", (RANKS,))
     empty = torch.zeros(RANKS, STEPS_MAX, dtype=torch.int64)
     trace = distribute_tensor(empty, mesh, [Shard(0)])
@@ -88,6 +91,7 @@ def train(options: argparse.Namespace, rank: int) -> None:
     tell("started", state["step"], trace.full_tensor(), rank)
 
     execution = int(os.environ["DISPATCH_EPOCH"])
+    group = distributed.new_group(backend="gloo")  # a save must not take turns with `agree`
     saving = None
     for step in range(int(state["step"]) + 1, STEPS_MAX):
         time.sleep(STEP_SECONDS)
@@ -97,7 +101,7 @@ def train(options: argparse.Namespace, rank: int) -> None:
         if step % SAVE_STEPS == 0 or is_last:
             if saving:
                 saving.result()
-            saving = save(state, options.output_dir / f"step-{step}", rank)
+            saving = save(state, f"{options.output_dir}/step-{step}", group)
         if is_last:
             break
     if saving:
@@ -114,36 +118,49 @@ def agree(*, is_told: bool) -> bool:
     return bool(told)
 
 
-def save(state: State, folder: Path, rank: int) -> Any:  # noqa: ANN401 - torch isn't there to mypy
-    """Save in the form that the environment names; a future in the asynchronous one."""
+def save(state: State, target: str, group: Any) -> Any:  # noqa: ANN401 - torch isn't there to mypy
+    """Save in the form that the environment names; a future in the asynchronous one.
+
+    Args:
+        state: What to save.
+        target: Where: a folder, or a location on S3.
+        group: The processes, in a group that nothing else uses.
+    """
     import torch.distributed.checkpoint as dcp
 
-    class Writer(dcp.FileSystemWriter):  # type: ignore[misc]  # torch isn't there to mypy
-        """DCP's own, but that rank 1 can be held once its shard is written."""
-
-        def write_data(self, *arguments: Any) -> Any:  # noqa: ANN401 - torch's own interface
-            written = super().write_data(*arguments)
-            if rank == 1 and control("hold").exists():
-                written.wait()
-                control("held").write_text(folder.name, encoding="utf-8")
-                while True:
-                    time.sleep(1)
-            return written
-
     if os.environ["DISPATCH_TEST_SAVING"] == "async":
-        return dcp.async_save(state, storage_writer=Writer(folder))
-    dcp.save(state, storage_writer=Writer(folder))
+        return dcp.async_save(state, checkpoint_id=target, process_group=group)
+    dcp.save(state, checkpoint_id=target, process_group=group)
     return None
 
 
-def read(folder: Path) -> None:
+def let_hold(rank: int) -> None:
+    """Have rank 1 held in the next save, once its shard is written, when the test says so."""
+    import torch.distributed.checkpoint as dcp
+
+    write_data = dcp.FileSystemWriter.write_data  # the writer to S3 inherits it
+
+    def write_or_hold(writer: Any, *arguments: Any) -> Any:  # noqa: ANN401 - torch's own interface
+        written = write_data(writer, *arguments)
+        if rank == 1 and control("hold").exists():
+            written.wait()
+            name = str(writer.path).rpartition("/")[2]
+            control("held").write_text(name, encoding="utf-8")
+            while True:
+                time.sleep(1)
+        return written
+
+    dcp.FileSystemWriter.write_data = write_or_hold
+
+
+def read(save: str) -> None:
     """Print what a save holds, without the processes that wrote it."""
     import torch
     import torch.distributed.checkpoint as dcp
 
     trace = torch.zeros(RANKS, STEPS_MAX, dtype=torch.int64)
     state: State = {"trace": trace, "step": torch.tensor(0)}
-    dcp.load(state, checkpoint_id=folder, no_dist=True)
+    dcp.load(state, checkpoint_id=save, no_dist=True)
     tell("read", state["step"], state["trace"], 0)
 
 
@@ -157,9 +174,9 @@ def tell(event: str, step: torch.Tensor, trace: torch.Tensor, rank: int) -> None
 
 def main() -> int:
     options = argparse.ArgumentParser(allow_abbrev=False)
-    options.add_argument("--output_dir", type=Path)
-    options.add_argument("--resume_from_checkpoint", type=Path)
-    options.add_argument("--read", type=Path)
+    options.add_argument("--output_dir")
+    options.add_argument("--resume_from_checkpoint")
+    options.add_argument("--read")
     given = options.parse_args()
     if given.read:
         read(given.read)
