@@ -40,11 +40,17 @@ def ask(places: list[str]) -> None:
     print(around, parsed, keys, keys._held)
 
 
+def log_everything() -> None:
+    """Let every logger log to stderr, whatever its level."""
+    logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    for name in ("botocore", "hvac", "requests", "urllib3"):
+        logging.getLogger(name).setLevel(logging.DEBUG)
+
+
 def main() -> None:
     """Work through the cases."""
     if "--debug" in sys.argv:
-        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-        logging.getLogger("botocore").setLevel(logging.DEBUG)
+        log_everything()
     for case in json.load(sys.stdin):
         print("case", case["name"], flush=True)
         os.environ.clear()
@@ -57,4 +63,5 @@ def main() -> None:
             sys.stdout.flush()
 
 
-main()
+if __name__ == "__main__":
+    main()

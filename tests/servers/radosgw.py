@@ -134,6 +134,32 @@ class _Cluster:
         return daemon
 
 
+def give_owner(server: S3Server, keys: Keys) -> None:
+    """Let the owner have further keys."""
+    secret = f"--secret-key={keys.secret_access_key}"
+    _admin(server, "create", f"--access-key={keys.access_key_id}", secret)
+
+
+def take_from_owner(server: S3Server, keys: Keys) -> None:
+    """Take keys from the owner, for good."""
+    _admin(server, "rm", f"--access-key={keys.access_key_id}")
+
+
+def _admin(server: S3Server, verb: str, *arguments: str) -> None:
+    folder = server.daemons["rgw"].log.parent
+    command: list[str | Path] = [
+        "radosgw-admin",
+        "-c",
+        folder / "ceph.conf",
+        "-n",
+        "client.rgw",
+        "key",
+        verb,
+    ]
+    whose = [f"--uid={OWNER.access_key_id}", "--key-type=s3"]
+    run([*command, *whose, *arguments], folder, folder / "commands.log")
+
+
 @contextmanager
 def run_radosgw(folder: Path, certificates: Certificates) -> Iterator[tuple[S3Server, S3Server]]:
     """Run a cluster; yield the same store by http and by https."""

@@ -9,35 +9,50 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
+from benchmarks import bucket
 from benchmarks.data import entry_names, fill_with_entries
 from benchmarks.machine import file_system
 from benchmarks.measuring import Comparison, Effort, Result, compare
-from benchmarks.report import shown_seconds
+from benchmarks.report import page, shown_seconds
 from dispatch.checkpoint import open_store, parse_entry_name
 
 ROOT = Path(__file__).parent.parent.parent
 
 
+@pytest.mark.real
 def test_every_benchmark_runs_and_the_page_has_its_ratio(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    disk, page = tmp_path / "disk", tmp_path / "performance.md"
+    disk, written = tmp_path / "disk", tmp_path / "performance.md"
     disk.mkdir()
     status = program.main(
-        ["3", "2k", "--rounds", "2", "--seconds", "0", "--disk", str(disk), "--page", str(page)]
+        ["3", "2k", "--rounds", "2", "--seconds", "0", "--disk", str(disk), "--page", str(written)]
     )
     assert status == 0
-    text = page.read_text(encoding="utf-8")
+    text = written.read_text(encoding="utf-8")
     rows = [line.split(" | ") for line in text.splitlines()]
     rows = [row for row in rows if len(row) > 1]
     first_cells = " ".join(row[0] for row in rows)
     for what in ("publish, created", "publish, already there", "resolve, folder quiet", "plan"):
         assert what in first_cells
     ratios = sum(bool(re.search(r"\d\.\d\d \(\d", " ".join(row))) for row in rows)
-    printed = capsys.readouterr().out.splitlines()
+    printed = [line for line in capsys.readouterr().out.splitlines() if line[:4] != "S3: "]
     assert ratios == len(printed) - 1
     assert list(disk.iterdir()) == [], "the data was not removed"
     check_machine(text)
+    if missing := bucket.missing():
+        pytest.skip(f"not installed: {', '.join(missing)}; the rest was measured")
+    assert len([row for row in rows if row[2].startswith("radosgw ")]) == 7
+
+
+def test_a_gateway_that_is_not_installed_is_told_on_the_page(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bucket, "missing", lambda: ["radosgw (Debian's radosgw)"])
+    section = program.on_s3([3], Effort(rounds_max=2, seconds=0), tmp_path)
+    written = page(["a machine"], [section])
+    assert "## S3\n" in written
+    assert "Not measured here: not installed are radosgw (Debian's radosgw)." in written
 
 
 def check_machine(text: str) -> None:

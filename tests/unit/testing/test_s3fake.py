@@ -478,6 +478,15 @@ def test_a_script_is_played_in_its_order(fake: S3Fake) -> None:
     assert [status for status, _ in answers] == [409, 503, 503, 200, 200]
 
 
+def test_a_fault_may_be_made_from_the_request(fake: S3Fake) -> None:
+    """For a server that repeats what it was sent."""
+    fake.script(lambda request: s3fake.Refuse(400, "X", request.key), on("PutObject"))
+    client = client_of(fake)
+    with pytest.raises(ClientError, match=r"\(X\).*: repeated"):
+        client.put_object(Bucket="runs", Key="repeated", Body=b"")
+    assert create(client, "repeated") == OK
+
+
 def test_a_listing_is_matched_by_its_prefix_and_a_fault_may_last(fake: S3Fake) -> None:
     fake.script(s3fake.INTERNAL_ERROR, on("ListObjectsV2", prefix="pub/"), times=None)
     client = client_of(fake)
