@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import random
+import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -41,7 +42,12 @@ SEED = int(os.environ.get("DISPATCH_TEST_SEED") or random.getrandbits(SEED_BITS)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Give hypothesis the run's seed, unless its own option names another."""
+    """Give hypothesis the run's seed, unless its own option names another.
+
+    What a shell starts in its background ignores SIGINT, and so would all that the tests start.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
 

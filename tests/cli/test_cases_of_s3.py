@@ -121,6 +121,53 @@ def test_all_commands_work_on_s3(job: Job) -> None:
     )
 
 
+def test_a_dry_prune_names_what_the_real_one_removes_and_removes_nothing(job: Job) -> None:
+    """Of five, the latest and the even ones stay."""
+    for step in range(1, 6):
+        job.run("publish", job.save(step), str(step)).well()
+    before = job.fake.names(BUCKET)
+    line = ("prune", "-keep-every", "2", "-keep", "1")
+    dry = job.run(*line, "-dry-run").well()
+    assert job.fake.names(BUCKET) == before
+    goes = [
+        *(f"entry {name_of(step)}" for step in (1, 3)),
+        *(f"folder {ROOT}/exec/{ATTEMPT}/step-{step}" for step in (1, 3)),
+    ]
+    assert sorted(dry.out.decode().splitlines()) == goes
+    wet = job.run(*line, "-v").well()
+    assert sorted(wet.out.splitlines()) == sorted(dry.out.splitlines())
+    assert job.published() == [name_of(step) for step in (2, 4, 5)]
+    left = {key.split("/")[3] for key in job.fake.names(BUCKET, "job/exec/")}
+    assert left == {"step-2", "step-4", "step-5"}
+
+
+def test_a_watch_that_syncs_publishes_once_and_ends(job: Job) -> None:
+    """What S3 has confirmed is durable: there is nothing to sync, and no error."""
+    job.save(1)
+    for _ in range(2):
+        job.run("watch", "-framework", "dcp", "-sync", "-once").well()
+    assert job.published() == [name_of(1)]
+
+
+@pytest.mark.parametrize(("addressing", "path"), [("virtual", "/job"), ("path", "/runs/job")])
+def test_a_bucket_stands_where_addressing_says(addressing: str, path: str, tmp_path: Path) -> None:
+    """Through the fake as a proxy: no name server need know the bucket's host."""
+    domain = "store.invalid"
+    host = f"{BUCKET}.{domain}" if addressing == "virtual" else domain
+    with S3Fake(domain=domain) as fake:
+        fake.create_bucket(BUCKET)
+        job = Job(fake, tmp_path)
+        named = ("-endpoint", f"http://{domain}", "-insecure-http", "-proxy", fake.url)
+        at_root = ("-checkpoint", ROOT, *named, "-addressing", addressing)
+        for command, *more in (("publish", job.save(1), "1"), ("resolve",)):
+            job.program.run(command, *at_root, *more, environment=job.keys).well()
+        assert job.published() == [name_of(1)]
+        assert {request.headers["host"] for request in fake.requests} == {host}
+        keyed = [request for request in fake.requests if request.key]
+        assert keyed
+        assert all(request.path.startswith(f"{path}/") for request in keyed)
+
+
 # ------------------------------------------------------------------------- case 45
 
 
@@ -562,3 +609,23 @@ def test_a_hung_store_is_waited_for_and_named(job: Job) -> None:
     job.fake.script(Refuse(503, "SlowDown"), on(), times=None)
     watch.wait().ended_with(1).says("no answer from")
     wait_for(lambda: not watch.is_running(), "its end")
+
+
+def test_a_probe_of_a_bucket_that_is_missing_claims_to_have_left_nothing(job: Job) -> None:
+    """There is nothing to delete by hand."""
+    line = ("probe", "-checkpoint", "s3://nobucket/x", "-endpoint", job.fake.url)
+    ended = job.program.run(*line, environment=job.keys).ended_with(1)
+    assert b"there is no such bucket" in ended.out
+    assert b"left behind in" not in ended.out
+    assert b"Delete it by hand" not in ended.out
+
+
+def test_a_file_of_certificates_without_any_is_a_usage_error(job: Job, tmp_path: Path) -> None:
+    """Not a store that is tried for eighty seconds."""
+    (tmp_path / "ca.json").write_text("{}")
+    job.run("resolve", "-ca-file", str(tmp_path / "ca.json")).ended_with(2).says("in PEM form")
+
+
+def test_an_answer_without_a_code_is_shown_once(job: Job) -> None:
+    job.fake.script(Refuse(404, "", ""), on("ListObjectsV2"), times=None)
+    assert b"404 404" not in job.run("resolve").ended_with(1).err

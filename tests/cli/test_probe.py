@@ -16,7 +16,7 @@ from tests.cli.roots import Root
 from tests.cli.terminals import Terminal
 from tests.cli.test_full_disks import use_up_inodes
 
-SIGNALS = [signal.SIGTERM, signal.SIGINT]
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 TOPICS = [
     "reachable", "listable", "writable", "folder sync", "exclusive creation", "race", "listing",
     "removal", "claims", "clock", "latency", "clean-up", "other probes",
@@ -298,7 +298,7 @@ def moments(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int]]:
 
 @pytest.mark.real
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize("number", SIGNALS[:2], ids=lambda number: number.name)
 def test_a_signal_at_any_call_ends_it_once_nothing_is_left(
     used: Root, moments: list[tuple[str, int]], tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -395,6 +395,19 @@ def test_what_takes_long_is_said_on_a_terminal(
     shown = terminal.shown().replace(b"\r\n", b"\n")
     assert b"\r\x1b[Kok    claims" in shown
     assert shown.count(b"probing") == shown.count(b"probing: claims")
+
+
+@pytest.mark.parametrize("folder", ["pub", "runs", "pub/"])
+def test_a_folder_of_names_is_no_root(used: Root, publish: Program, folder: str) -> None:
+    """A name of a probe in there would stop the jobs of the root around it."""
+    (used.path / "runs").mkdir()
+    ended = publish.run("probe", "-checkpoint", f"{used.path}/{folder}")
+    ended.ended_with(2).says("is a folder of a root")
+    (used.path / "runs").rmdir()
+
+
+def test_a_time_out_without_end_is_none(used: Root, publish: Program) -> None:
+    probe(used, publish, "-timeout", "99999999h").ended.well()
 
 
 # ------------------------------------------------------------------------------- two nodes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -52,6 +53,9 @@ class Connection:
         if self.ca_file is not None and not os.path.isfile(self.ca_file):
             message = f"the file of certificates {self.ca_file!r} does not exist"
             raise InvalidInputError(message)
+        if self.ca_file is not None and not _holds_certificates(self.ca_file):
+            message = f"the file of certificates {self.ca_file!r} holds none in PEM form"
+            raise InvalidInputError(message)
         if self.endpoint is not None:
             self._check_endpoint(self.endpoint)
 
@@ -68,6 +72,14 @@ class Connection:
         if parts.scheme == "http" and not is_loopback(host) and not self.allow_http:
             message = f"endpoint {endpoint!r} is plain http to another machine"
             raise InvalidInputError(message, hint="Use https, or -insecure-http knowingly.")
+
+
+def _holds_certificates(path: str) -> bool:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except OSError:  # an SSLError too
+        return False
+    return True
 
 
 def make_client(connection: Connection, keys: Keys) -> Any:  # noqa: ANN401 - botocore has no types

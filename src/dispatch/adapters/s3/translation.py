@@ -61,7 +61,10 @@ def translate(error: Exception, what: str, region: str, now: float) -> DispatchE
         hint = "Is the endpoint right? With certificates of one's own, use -ca-file."
         return UnavailableError(f"no trust in the store's certificate: {what}", hint=hint)
     if isinstance(error, BotoCoreError):
-        hint = "Are the endpoint and the proxy right, and reachable from this node?"
+        hint = (
+            "Are the endpoint and the proxy right, and reachable from this node? With -addressing "
+            "virtual the bucket is a part of the host's name."
+        )
         where = error.kwargs.get("endpoint_url") or error.kwargs.get("proxy_url") or ""
         at = f" from {where.partition('?')[0]}" if isinstance(where, str) and where else ""
         return UnavailableError(f"no answer{at}: {what} ({type(error).__name__})", hint=hint)
@@ -86,12 +89,17 @@ def _of_refusal(error: ClientError, what: str, region: str, now: float) -> Dispa
     if status == _FORBIDDEN or code == "400":
         return _of_denial(code, what)
     if status in {_NOT_MODIFIED, NOT_IMPLEMENTED} and what.startswith(_CONDITIONAL):
-        message = f"the store answered {status} {_shown(code)}: {what}"
+        message = f"the store answered {_answer(status, code)}: {what}"
         hint = "It is not one that creates a name exclusively as S3 does."
         return RefusedError(message, kind="condition-refused", hint=hint)
     if code in {"KeyTooLongError", "InvalidObjectName"}:
         return InvalidInputError(f"the key is too long for the store ({code}): {what}")
-    return UnavailableError(f"the store answered {status} {_shown(code)}: {what}")
+    return UnavailableError(f"the store answered {_answer(status, code)}: {what}")
+
+
+def _answer(status: int, code: str) -> str:
+    """A status, with S3's code where there is one."""
+    return str(status) if code == str(status) else f"{status} {_shown(code)}"
 
 
 def _of_settings(error: ClientError, what: str, region: str, now: float) -> DispatchError | None:

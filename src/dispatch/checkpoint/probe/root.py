@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from dispatch.checkpoint.patient import PatientStore
-from dispatch.errors import DispatchError, UnknownOutcomeError
+from dispatch.errors import DispatchError, NotFoundError, UnknownOutcomeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,6 +185,9 @@ class ProbedRoot:
                 left = self._remove_names(folder)
                 if not left and self.patient.drop(folder) and not self.patient.names(folder)[0]:
                     return []
+            except NotFoundError:
+                self.is_unsure = True  # the root is gone: nothing of it can be removed
+                return []
             except DispatchError as error:
                 left = [f"{folder}/: {error}"]
                 self._note(error)

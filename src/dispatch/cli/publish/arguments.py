@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _LATER = frozenset({"claim", "run"})
+_SECONDS_MAX = 1e9  # thirty years: what is longer is for ever, and overflows what waits
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 DURATION_FORM = "a number and a unit, such as 10s, 1m30s, 500ms or 2h"
 
@@ -119,7 +120,7 @@ class Arguments:
         if not seconds:
             message = f"-{flag} {text!r} is not a duration over zero: {DURATION_FORM}"
             raise InvalidInputError(message)
-        return seconds
+        return min(seconds, _SECONDS_MAX)
 
     def count(self, flag: str) -> int | None:
         """A flag's value as a number of at least 1; None when it was not given.

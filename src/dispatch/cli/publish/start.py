@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIGNALS = (_signal.SIGTERM, _signal.SIGINT)
-_ignored = {number for number in SIGNALS if _signal.getsignal(number) == _signal.SIG_IGN}
+_ALL = (*SIGNALS, _signal.SIGHUP)
+_ignored = {number for number in _ALL if _signal.getsignal(number) == _signal.SIG_IGN}
 received: list[int] = []
 
 
@@ -20,14 +21,17 @@ def _remember(number: int, _frame: object) -> None:
     received.append(number)
 
 
-def handle(handler: Callable[[int, object], None], *, ignored: bool = True) -> None:
+def handle(
+    handler: Callable[[int, object], None], *, ignored: bool = True, hangup: bool = False
+) -> None:
     """From now on let ``handler`` see the signals that end a program.
 
     Args:
         handler: What is called with a signal's number.
         ignored: Whether also those that the caller ignores; else they are ignored.
+        hangup: Whether also SIGHUP.
     """
-    for number in SIGNALS:
+    for number in _ALL if hangup else SIGNALS:
         heeds = ignored or number not in _ignored
         _signal.signal(number, handler if heeds else _signal.SIG_IGN)
 
@@ -43,7 +47,7 @@ def die_of_signals() -> None:
     names), and dying of the signal, without a word, is what shells expect. A signal that the
     caller ignores (``trap '' TERM``, nohup) is ignored, as shells expect too.
     """
-    for number in SIGNALS:
+    for number in _ALL:
         _signal.signal(number, _signal.SIG_IGN if number in _ignored else _signal.SIG_DFL)
     for number in received:
         os.kill(os.getpid(), number)

@@ -19,15 +19,16 @@ class SignalStop:
 
     Args:
         ignored: Whether the stop is also set by signals that the caller ignores (``trap ''``).
+        hangup: Whether SIGHUP sets it too: the terminal was closed, or ssh lost.
     """
 
     __slots__ = ("_is_set", "_reader", "_writer")
 
-    def __init__(self, *, ignored: bool = True) -> None:
+    def __init__(self, *, ignored: bool = True, hangup: bool = False) -> None:
         self._is_set = False
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         _signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        start.handle(self._handle, ignored=ignored)
+        start.handle(self._handle, ignored=ignored, hangup=hangup)
         if start.received:  # between the program's first line and this one
             self.set()
 

@@ -8,6 +8,7 @@ from dispatch.adapters.system.clock import SystemClock, wall_ns
 from dispatch.adapters.system.entropy import token
 from dispatch.adapters.system.racing import race
 from dispatch.checkpoint.probe import Probe, State, Surroundings, Topic, parse_word, span, unopened
+from dispatch.checkpoint.retention import PUB, RUNS
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import start, wiring
 from dispatch.cli.publish.output import json_text, one_line, raw
@@ -34,6 +35,7 @@ def run(arguments: Arguments, output: Output) -> int:
     peer = arguments.text("peer")
     if peer is not None:
         parse_word(peer)
+    _refuse_a_folder_of_names(arguments)
     shown = _Shown(output)
     try:
         # Until it is open nothing is written, and a signal kills.
@@ -54,9 +56,21 @@ def run(arguments: Arguments, output: Output) -> int:
     return exitcodes.FAILED if has_failed else exitcodes.OK
 
 
+def _refuse_a_folder_of_names(arguments: Arguments) -> None:
+    """Refuse what is hardly a root: a name in another root's `pub/` would stop its jobs.
+
+    Raises:
+        InvalidInputError: It is called as a root's own folders are.
+    """
+    last = (arguments.path("checkpoint") or b"").rstrip(b"/").rpartition(b"/")[2]
+    if last in {PUB, RUNS}:
+        message = f"the root ends in {last.decode()!r}, which is a folder of a root"
+        raise InvalidInputError(message, hint="Give the root itself.")
+
+
 def _probe(log: Log, time_out: float, peer: str | None, shown: _Shown) -> Sequence[Check]:
     """The checks; a signal ends the process once what they wrote is gone."""
-    stop = SignalStop(ignored=False)
+    stop = SignalStop(ignored=False, hangup=True)
     around = Surroundings(
         clock=SystemClock(),
         now=lambda: wall_ns() / _NS,
