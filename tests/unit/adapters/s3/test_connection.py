@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import botocore.auth
 import pytest
 
 from dispatch.adapters.s3 import Connection
 from dispatch.errors import InvalidInputError
-from dispatch.testing.s3fake import Keys, S3Fake
+from dispatch.testing.s3fake import SLOW_DOWN, Keys, LoseReply, Refuse, S3Fake, on
 from tests.unit.adapters.s3.roots import bench_on, credentials_of
 
 HOSTILE = {
@@ -59,6 +63,26 @@ def test_keys_are_looked_up_at_each_signature() -> None:
         s3.fake.add_keys(new)
         s3.keys.credentials = credentials_of(new)
         assert s3.store.names("pub") == (["a"], True)
+
+
+@pytest.mark.parametrize("fault", [SLOW_DOWN, LoseReply()], ids=["503", "lost"])
+def test_each_try_is_signed_afresh(
+    fault: Refuse | LoseReply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signature is good for 15 minutes, and tries may be far apart: a minute each time here."""
+    right: Callable[[], datetime] = vars(botocore.auth)["get_current_datetime"]
+    start, minutes = right(), itertools.count()
+    monkeypatch.setattr(
+        botocore.auth, "get_current_datetime", lambda: start + timedelta(minutes=next(minutes))
+    )
+    with bench_on(S3Fake()) as s3:
+        s3.fake.script(fault, on("PutObject"), times=2)
+        s3.store.create("pub", "name")
+        assert s3.asked() == ["PutObject"] * 3
+        dates = [request.headers["x-amz-date"] for request in s3.fake.requests]
+        signed = [start + timedelta(minutes=number) for number in range(3)]
+        assert dates == [f"{moment:%Y%m%dT%H%M%SZ}" for moment in signed]
+        assert len({request.headers["authorization"] for request in s3.fake.requests}) == 3
 
 
 @pytest.mark.parametrize(("addressing", "path"), [("virtual", "/job/"), ("path", "/runs/job/")])
