@@ -172,6 +172,20 @@ def test_a_root_that_is_not_reached(store: TroubledStore, call: str) -> None:
     assert checks[Topic.CLEAN].state is State.OK
 
 
+def test_of_a_root_that_goes_away_nothing_can_be_removed(store: TroubledStore) -> None:
+    """It may be unmounted, or a bucket that never was: no one is told to delete anything."""
+
+    def go(_number: int, name: str, _arguments: Arguments) -> None:
+        if name == "claim":
+            store.destroy()
+
+    store.before = go
+    checks = Probing(store).run()
+    cleaned = checks[Topic.CLEAN]
+    assert cleaned.state is State.WARN
+    assert "may be made yet" in cleaned.found
+
+
 def test_a_stray_name_in_pub_is_what_a_job_would_meet(store: TroubledStore) -> None:
     """The rest can be checked all the same."""
     store.create("pub", ".DS_Store")
