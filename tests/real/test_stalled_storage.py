@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +23,14 @@ from tests.servers.radosgw import run_radosgw
 from tests.servers.relay import run_relay
 from tests.servers.s3 import S3Server
 
+if TYPE_CHECKING:
+    from types_boto3_s3.client import S3Client
+
 pytestmark = pytest.mark.real
 
 OUTCOME_S_MAX = 120.0  # a bound: the operation's own deadline is 80 s, and a last try takes 35
+
+CEPH_S_MAX = 180.0  # after so long it is no longer Ceph that has to come to itself
 
 
 @pytest.fixture
@@ -36,7 +42,7 @@ def cluster(
         yield servers[0]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_publication_outlives_a_storage_daemon_that_stands_still_for_half_a_minute(
     cluster: S3Server, tmp_path: Path
 ) -> None:
@@ -54,23 +60,36 @@ def test_a_publication_outlives_a_storage_daemon_that_stands_still_for_half_a_mi
             tries.append(time.monotonic())
 
     program = Program([sys.executable, "-m", "dispatch.cli.publish"], tmp_path)
-    keys = cluster.keys
     with run_relay(cluster.url, stop_at_the_first_try) as url:
-        running = program.start(
-            *("publish", "-checkpoint", "s3://runs/job", "-endpoint", url),
-            *(f"s3://runs/job/{save}", "1"),
-            environment={
-                "AWS_ACCESS_KEY_ID": keys.access_key_id,
-                "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
-            },
-        )
+        line = ["publish", "-checkpoint", "s3://runs/job", "-endpoint", url]
+        line += [f"s3://runs/job/{save}", "1"]
+        environment = keys_of(cluster)
+        running = program.start(*line, environment=environment)
         try:
             wait_for(lambda: len(tries) == 2, "a second try", 2 * _READ_S)
         finally:
             osd.resume()
-        ended = running.wait(OUTCOME_S_MAX).well()
+        ended = running.wait(OUTCOME_S_MAX)
+        # After half a minute Ceph may take longer still than the operation does; then the program
+        # says that to call again is safe, and so it is.
+        while ended.status and tries[-1] - tries[0] < CEPH_S_MAX:
+            ended.ended_with(1).says("It may have happened; to call again is safe")
+            ended = program.start(*line, environment=environment).wait(OUTCOME_S_MAX)
+    ended.well()
     assert tries[1] - tries[0] >= _READ_S  # it was the real time-out that ended the first
     assert b"published" in ended.err
+    assert names_in(client) == [entry_name(EPOCH, 1, save)]
+
+
+def keys_of(server: S3Server) -> dict[str, str]:
+    """The environment of a program that may use the server."""
+    return {
+        "AWS_ACCESS_KEY_ID": server.keys.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": server.keys.secret_access_key,
+    }
+
+
+def names_in(client: S3Client) -> list[str]:
+    """The publications."""
     listed = client.list_objects_v2(Bucket="runs", Prefix="job/pub/")
-    names = [item["Key"].removeprefix("job/pub/") for item in listed.get("Contents", ())]
-    assert names == [entry_name(EPOCH, 1, save)]
+    return [item["Key"].removeprefix("job/pub/") for item in listed.get("Contents", ())]
