@@ -94,10 +94,7 @@ class BucketBench:
         self.root = f"s3://{self._bucket}/{self._prefix}"
 
     def _key(self, path: bytes) -> str:
-        try:
-            return f"{self._prefix}/{path.decode()}"
-        except UnicodeDecodeError:
-            pytest.skip("keys are UTF-8")
+        return f"{self._prefix}/{path.decode()}"  # keys are UTF-8
 
     def open(self) -> S3Store:
         return open_s3(self._store, self.root)
@@ -163,6 +160,18 @@ class S3Contract(SharedStoreContract):
         """Those that keys can have: they are UTF-8."""
         super().test_any_bytes_come_back_as_they_are(make_store, name)
 
+    def test_the_contents_are_every_name_below_a_save(
+        self, make_store: MakePublishingStore
+    ) -> None:
+        """As in any store; keys are UTF-8."""
+        bench = make_store()
+        for path in (b"e/s/a", b"e/s/sub/deep/b", "e/s/sub/Ω".encode(), b"e/s-2/d", b"e/x"):
+            bench.write(path, b"content")
+        contents = bench.open().contents(b"e/s")
+        files = [b"a", b"sub/deep/b", "sub/Ω".encode()]
+        assert sorted(contents.files()) == files
+        assert sorted(contents.states) == sorted([*files, b"sub", b"sub/deep"])
+
 
 NEEDS_MORE_THAN_KEYS = (
     "test_a_save_put_back_is_as_it_was",  # nothing can be renamed
@@ -174,6 +183,7 @@ NEEDS_MORE_THAN_KEYS = (
     "test_a_save_with_another_file_system_in_it_is_left",
     "test_a_link_to_a_save_is_a_save_and_one_to_nothing_is_none",
     "test_a_link_in_a_save_is_the_file_it_leads_to",
+    "test_links_and_pipes_in_the_contents",
     "test_a_pipe_blocks_nobody_and_is_neither_save_nor_file",
     "test_an_empty_folder_is_a_save",  # a folder is the keys below it
     "test_children_keep_their_bytes",  # keys are UTF-8

@@ -97,6 +97,8 @@ def test_no_single_listing_of_a_network_file_system_is_enough() -> None:
         lambda store: store.claim("runs", "name", ""),
         lambda store: store.claim("runs", "name", "a\0b"),
         lambda store: store.claim("runs", "name", "x" * 256),
+        lambda store: store.claim_all("runs", {}),
+        lambda store: store.claim_all("runs", {"1": "value", "a/b": "value"}),
         lambda store: store.claimed("exec", "name"),
         lambda store: store.delete(Aside(b"", b"exec/a/step-1")),
         lambda store: store.put_back(Aside(b"a/step-1", b"b/.pruned-0000000000000001.step-1")),

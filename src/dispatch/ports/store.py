@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from dispatch.errors import DispatchError
     from dispatch.model.access import Access
+    from dispatch.model.contents import Contents
     from dispatch.model.removal import Aside, Gone, Left
 
 
@@ -101,6 +102,18 @@ class ClaimsStore(Protocol):
         """
         ...
 
+    def claim_all(self, folder: str, values: Mapping[str, str]) -> dict[str, str]:
+        """What `claim` does, for each name and its value, at least one; cheaper than one by one.
+
+        Returns:
+            The value that each name has.
+
+        Raises:
+            DispatchError: What `claim` raises. Some names may be there, and may not survive a
+                power loss.
+        """
+        ...
+
     def claimed(self, folder: str, name: str) -> str | None:
         """The value of ``name``; None when it is not there.
 
@@ -151,6 +164,15 @@ class SavesStore(Protocol):
 
     def has_name(self, save: bytes, file: bytes) -> bool:
         """Whether anything at all is called ``file`` in ``save``."""
+        ...
+
+    def contents(self, save: bytes) -> Contents:
+        """Every name in ``save``, without opening a file.
+
+        A link to a file is that file; one to a folder leads out of the save and is a mere name.
+        A save that is not there, or is a plain file, has none. What vanishes under way may be
+        among them.
+        """
         ...
 
     def sync_save(self, save: bytes) -> Iterator[bytes]:

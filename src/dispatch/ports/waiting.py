@@ -22,19 +22,6 @@ class Stop(Protocol):
         ...
 
 
-class Patience(Protocol):
-    """Calls that may hang for ever, waited for no longer than a limit."""
-
-    def call(self, work: Callable[[], T], time_out: float) -> T:
-        """What ``work`` returns or raises.
-
-        Raises:
-            TimeoutError: ``work`` had not ended after ``time_out`` seconds. It goes on in the
-                background, since nothing can interrupt a hung file system.
-        """
-        ...
-
-
 class Clock(Protocol):
     """Time that only goes forward, and waiting in it."""
 
@@ -44,6 +31,19 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
+        ...
+
+
+class Patience(Clock, Protocol):
+    """Time, and calls that may hang for ever, waited for no longer than a limit."""
+
+    def call(self, work: Callable[[], T], time_out: float) -> T:
+        """What ``work`` returns or raises.
+
+        Raises:
+            TimeoutError: ``work`` had not ended after ``time_out`` seconds. It goes on in the
+                background, since nothing can interrupt a hung file system.
+        """
         ...
 
 

@@ -18,16 +18,29 @@ from typing import TYPE_CHECKING
 from dispatch.errors import InvalidInputError, NotFoundError, UnavailableError
 from dispatch.model.access import Access
 from dispatch.model.claimed import no_claim, parse_claimed
+from dispatch.model.contents import Contents
 from dispatch.model.removal import Aside, Gone, Left
 from dispatch.testing import misuse
-from dispatch.testing.nodes import Folder, Link, Node, Pipe, look, parent_of, resolve, split
+from dispatch.testing.nodes import (
+    PREFIX,
+    Folder,
+    Link,
+    Node,
+    Pipe,
+    durable_in,
+    former,
+    holds_mount,
+    look,
+    parent_of,
+    resolve,
+    split,
+    states_in,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from dispatch.errors import DispatchError
-
-_PREFIX = b".pruned-"
 
 
 class MemoryStore:
@@ -43,6 +56,7 @@ class MemoryStore:
             not, it says so of every folder that is there.
         newest_first: Whether a listing finds the greatest name first, the order in which one
             pass can miss both a new latest and the old one; else the least is first.
+        unchanged_s: What it says of every save: see `dispatch.model.contents`.
         between: Called before each name that a listing finds, with that name.
     """
 
@@ -51,6 +65,7 @@ class MemoryStore:
         self.folder = Folder()
         self.vouches = True
         self.newest_first = True
+        self.unchanged_s: float | None = None
         self.between: Callable[[str], object] = _nothing
         self._is_there = True
         self._is_replaced = False
@@ -127,19 +142,19 @@ class MemoryStore:
     def claim(self, folder: str, name: str, value: str) -> str:
         misuse.require_value(value)
         self._add(folder, name, Link(os.fsencode(value)))
-        held = self.claimed(folder, name)
-        assert held is not None
-        return held
+        return self.claimed(folder, name) or ""
+
+    def claim_all(self, folder: str, values: Mapping[str, str]) -> dict[str, str]:
+        misuse.require_some(values)
+        return {name: self.claim(folder, name, value) for name, value in values.items()}
 
     def claimed(self, folder: str, name: str) -> str | None:
         self._require_root()
         misuse.require_name(folder, name)
         node = look(self.folder, os.fsencode(f"{folder}/{name}"))
-        if node is None:
-            return None
-        if not isinstance(node, Link):
+        if node is not None and not isinstance(node, Link):
             raise no_claim(f"{folder}/{name}", "no symbolic link")
-        return parse_claimed(node.target, f"{folder}/{name}")
+        return None if node is None else parse_claimed(node.target, f"{folder}/{name}")
 
     def drop(self, folder: str) -> bool:
         if self.names(folder)[0]:
@@ -170,9 +185,13 @@ class MemoryStore:
         misuse.require_clean(file)
         return isinstance(above, Folder) and look(above, file) is not None
 
+    def contents(self, save: bytes) -> Contents:
+        self._resolve(save)
+        return Contents(states_in(self.folder, save), self.unchanged_s)
+
     def sync_save(self, save: bytes) -> Iterator[bytes]:
         node = self._resolve(save)
-        yield from _durable(node, save)
+        yield from durable_in(node, save)
 
     # -- the root
 
@@ -210,7 +229,7 @@ class MemoryStore:
         if obstacle is not None:
             return obstacle
         folder, name = parent_of(self.folder, save)
-        hidden = b"%s%016x.%s" % (_PREFIX, next(self._tokens), name)
+        hidden = b"%s%016x.%s" % (PREFIX, next(self._tokens), name)
         folder.inner[hidden] = folder.inner.pop(name)
         return Aside(save, save[: len(save) - len(name)] + hidden)
 
@@ -226,7 +245,7 @@ class MemoryStore:
             if not isinstance(node, (Folder, bytes, Pipe)):
                 return Left(f"{elements[end - 1]!r} is a symbolic link", failed=False)
         assert node is not None
-        return Left("another store is in it", failed=False) if _holds_mount(node) else None
+        return Left("another store is in it", failed=False) if holds_mount(node) else None
 
     def put_back(self, aside: Aside) -> bool:
         self._require_root()
@@ -245,13 +264,13 @@ class MemoryStore:
     def delete(self, aside: Aside) -> Left | Gone | None:
         self._require_root()
         misuse.require_clean(aside.place)
-        if not split(aside.place)[1].startswith(_PREFIX):
+        if not split(aside.place)[1].startswith(PREFIX):
             message = f"{aside.place!r} is in sight"
             raise misuse.MisuseError(message)
         node = look(self.folder, aside.place)
         if node is None:
             return Gone()
-        if _holds_mount(node):
+        if holds_mount(node):
             return Left("another store is in it", failed=True)
         folder, hidden = parent_of(self.folder, aside.place)
         del folder.inner[hidden]
@@ -259,8 +278,8 @@ class MemoryStore:
 
     def leftovers(self, folder: bytes) -> list[Aside]:
         start = folder + b"/" if folder else b""
-        found = sorted(self.children(folder, _PREFIX))
-        return [Aside(_former(start, name), start + name) for name in found]
+        found = sorted(self.children(folder, PREFIX))
+        return [Aside(former(start, name), start + name) for name in found]
 
     # -- strictness
 
@@ -278,23 +297,3 @@ class MemoryStore:
 
 def _nothing(_: str) -> None:
     """Nobody meddles."""
-
-
-def _former(start: bytes, name: bytes) -> bytes:
-    token, dot, former = name[len(_PREFIX) :].partition(b".")
-    is_ours = bool(dot and former) and len(token) == 16  # noqa: PLR2004 - as made in set_aside
-    return start + former if is_ours else b""
-
-
-def _durable(node: Node | None, path: bytes) -> Iterator[bytes]:
-    if isinstance(node, Folder):
-        for name, inner in list(node.inner.items()):
-            yield from _durable(inner, path + b"/" + name)
-    if isinstance(node, (Folder, bytes)):
-        yield path
-
-
-def _holds_mount(node: Node) -> bool:
-    return isinstance(node, Folder) and (
-        node.is_mount or any(_holds_mount(inner) for inner in node.inner.values())
-    )

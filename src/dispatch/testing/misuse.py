@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from dispatch.model.claimed import VALUE_BYTES_MAX
 
-FOLDERS = ("pub", "runs")
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDERS = ("pub", "runs", "fates")
 """The folders that hold names, beside those of probes."""
 
 NAME_BYTES_MAX = 255  # NAME_MAX: what a root must keep to, on any store (format §3)
@@ -39,6 +43,12 @@ def require_value(value: str) -> None:
     if "\0" in value or not 1 <= size <= VALUE_BYTES_MAX:
         message = f"{value!r} can't be a value: it has {size} bytes of {VALUE_BYTES_MAX}, or a NUL"
         raise MisuseError(message)
+
+
+def require_some(values: Mapping[str, str]) -> None:
+    """Insist on something to do: a folder would be made for nothing."""
+    if not values:
+        raise MisuseError("no names to claim")
 
 
 def require_clean(path: bytes) -> None:

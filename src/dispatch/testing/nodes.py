@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PREFIX = b".pruned-"
 LINKS_MAX = 40  # as Linux: links followed in one path
 
 
@@ -89,3 +93,39 @@ def parent_of(top: Folder, path: bytes) -> tuple[Folder, bytes]:
         assert isinstance(inner, Folder), f"{element!r} of {path!r} is no folder"
         folder = inner
     return folder, name
+
+
+def states_in(top: Folder, path: bytes) -> dict[bytes, object | None]:
+    """Every name below ``path``: a file, or a link to one, with its content, else None."""
+    found: dict[bytes, object | None] = {}
+    folder = resolve(top, path)
+    for name, inner in folder.inner.items() if isinstance(folder, Folder) else ():
+        node = resolve(top, path + b"/" + name)
+        found[name] = node if isinstance(node, bytes) else None
+        if isinstance(inner, Folder):
+            below = states_in(top, path + b"/" + name)
+            found.update((name + b"/" + other, state) for other, state in below.items())
+    return found
+
+
+def durable_in(node: Node | None, path: bytes) -> Iterator[bytes]:
+    """Every file and folder below ``path`` and that itself, links and pipes left out."""
+    if isinstance(node, Folder):
+        for name, inner in list(node.inner.items()):
+            yield from durable_in(inner, path + b"/" + name)
+    if isinstance(node, (Folder, bytes)):
+        yield path
+
+
+def holds_mount(node: Node) -> bool:
+    """Whether another file system is mounted on it, or in it."""
+    return isinstance(node, Folder) and (
+        node.is_mount or any(holds_mount(inner) for inner in node.inner.values())
+    )
+
+
+def former(start: bytes, name: bytes) -> bytes:
+    """The path of a save that was set aside as ``name``; empty when it wasn't by this rule."""
+    token, dot, former = name[len(PREFIX) :].partition(b".")
+    is_ours = bool(dot and former) and len(token) == 16  # noqa: PLR2004 - as made in set_aside
+    return start + former if is_ours else b""

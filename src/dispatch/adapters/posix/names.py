@@ -12,7 +12,7 @@ from dispatch.errors import UnavailableError
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import TypeVar
 
     from dispatch.errors import DispatchError
@@ -103,21 +103,13 @@ class PosixNames(PosixRoot):
 
     def claim(self, folder: str, name: str, value: str) -> str:
         """See `dispatch.ports.store.ClaimsStore`: a symbolic link, whose target is the value."""
+        return self.claim_all(folder, {name: value})[name]
 
-        def add(handle: int) -> str:
-            what = f"creating {self._show(folder)}/{name}"
-            for _ in range(_CLAIMS_MAX):
-                try:
-                    self._filesystem.symlink(os.fsencode(value), name, handle)
-                except FileExistsError:
-                    held = self._held(handle, folder, name)
-                    if held is not None:
-                        return held
-                except OSError as error:
-                    raise unlinked(error, what) from error
-                else:
-                    return value
-            raise UnavailableError(f"{what}: it was there, and gone, again and again")
+    def claim_all(self, folder: str, values: Mapping[str, str]) -> dict[str, str]:
+        """See `dispatch.ports.store.ClaimsStore`: synced once for all."""
+
+        def add(handle: int) -> dict[str, str]:
+            return {name: self._link(handle, folder, name, values[name]) for name in values}
 
         return self._durably(folder, add)
 
@@ -144,6 +136,22 @@ class PosixNames(PosixRoot):
                 return True
             raise translate(error, f"removing {self._show(folder)}") from error
         return True
+
+    def _link(self, handle: int, folder: str, name: str, value: str) -> str:
+        """Make one claim, if it isn't made; what it holds."""
+        what = f"creating {self._show(folder)}/{name}"
+        for _ in range(_CLAIMS_MAX):
+            try:
+                self._filesystem.symlink(os.fsencode(value), name, handle)
+            except FileExistsError:
+                held = self._held(handle, folder, name)
+                if held is not None:
+                    return held
+            except OSError as error:
+                raise unlinked(error, what) from error
+            else:
+                return value
+        raise UnavailableError(f"{what}: it was there, and gone, again and again")
 
     def _held(self, handle: int, folder: str, name: str) -> str | None:
         from dispatch.model.claimed import no_claim, parse_claimed

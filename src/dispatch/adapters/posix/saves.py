@@ -12,6 +12,8 @@ TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dispatch.model.contents import Contents
+
 _READ_SIZE = 1 << 20  # bytes in one read
 
 
@@ -77,6 +79,17 @@ class PosixSaves(PosixRoot):
         finally:
             fs.close(handle)
         return b"".join(parts) if size <= size_max else None
+
+    def contents(self, save: bytes) -> Contents:
+        """See `dispatch.ports.store.SavesStore`."""
+        from dispatch.adapters.posix.contents import Walk
+
+        walk = Walk(self._filesystem, self._handle)
+        try:
+            walk.into(save, b"")
+        except OSError as error:
+            raise translate(error, f"looking into {self._show(os.fsdecode(save))}") from error
+        return walk.contents(self._now_ns())
 
     def sync_save(self, save: bytes) -> Iterator[bytes]:
         """See `dispatch.ports.store.SavesStore`."""

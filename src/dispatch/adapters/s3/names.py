@@ -13,6 +13,8 @@ from dispatch.errors import DispatchError, UnavailableError
 from dispatch.model.claimed import VALUE_BYTES_MAX, no_claim, parse_claimed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dispatch.adapters.s3.requests import Requests
 
 _CLAIMS_MAX = 8  # tries; another is made only when a claim was removed between two requests
@@ -105,6 +107,10 @@ class S3Names:
                 return value
         shown = os.fsdecode(self._requests.location.url(path))
         raise UnavailableError(f"creating {shown}: it was there, and gone, again and again")
+
+    def claim_all(self, folder: str, values: Mapping[str, str]) -> dict[str, str]:
+        """See `dispatch.ports.store.ClaimsStore`: one by one, for each has a condition."""
+        return {name: self.claim(folder, name, value) for name, value in values.items()}
 
     def claimed(self, folder: str, name: str) -> str | None:
         """See `dispatch.ports.store.ClaimsStore`."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from dispatch.adapters.s3.listing import has_key_below, names_in
+from dispatch.adapters.s3.listing import has_key_below, names_in, pages
 from dispatch.adapters.s3.requests import Absent, operation, require_whole
+from dispatch.model.contents import Contents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,22 @@ class S3Saves:
     def has_name(self, save: bytes, file: bytes) -> bool:
         """See `dispatch.ports.store.SavesStore`: one listing finds a key and a folder alike."""
         return file in self.children(save, file)
+
+    def contents(self, save: bytes) -> Contents:
+        """See `dispatch.ports.store.SavesStore`: one listing, of a thousand keys a page.
+
+        Several servers give the stamps and tell the time, so no age is told.
+        """
+        folder = self._requests.location.key(save) + "/"
+        states: dict[bytes, object | None] = {}
+        for page in pages(self._requests, folder):
+            for item in page.get("Contents", ()):
+                path = item["Key"][len(folder) :].encode()
+                above = path.split(b"/")[:-1]
+                states.update((b"/".join(above[: end + 1]), None) for end in range(len(above)))
+                if path and not path.endswith(b"/"):
+                    states[path] = item["Size"], item.get("ETag"), item["LastModified"]
+        return Contents(states)
 
     def read(self, save: bytes, file: bytes, size_max: int) -> bytes | None:
         """See `dispatch.ports.store.SavesStore`."""

@@ -37,6 +37,16 @@ class ClaimsContract:
         bench = make_store()
         assert [bench.open().claim("runs", "1", "a") for _ in range(3)] == ["a"] * 3
 
+    def test_several_are_claimed_at_once(self, make_store: MakePublishingStore) -> None:
+        """Each for itself: one that was there has what it had."""
+        bench = make_store()
+        assert bench.open().claim("fates", "2", "a") == "a"
+        values = {str(number): f"b{number}" for number in range(5)}
+        assert bench.open().claim_all("fates", values) == {**values, "2": "a"}
+        assert bench.open().claim_all("fates", {"4": "c", "5": "c"}) == {"4": "b4", "5": "c"}
+        assert sorted(bench.open().names("fates")[0]) == list("012345")
+        assert bench.open().claimed("fates", "3") == "b3"
+
     def test_what_nobody_claimed_has_no_value(self, make_store: MakePublishingStore) -> None:
         """Whether there is a folder or not; and asking makes none."""
         store = make_store().open()

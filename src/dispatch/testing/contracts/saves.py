@@ -152,6 +152,63 @@ class SavesContract:
         assert not store.has_save(b"e/step-2")
         assert store.children(b"e/step-2", b"") == []
 
+    def test_the_contents_are_every_name_below_a_save(
+        self, make_store: MakePublishingStore
+    ) -> None:
+        """A folder is a name, and what is in it too; nothing outside is."""
+        bench = make_store()
+        for path in (b"e/s/a", b"e/s/sub/deep/b", b"e/s/sub/c\xff", b"e/s-2/d", b"e/x"):
+            bench.write(path, b"content")
+        contents = bench.open().contents(b"e/s")
+        files = [b"a", b"sub/c\xff", b"sub/deep/b"]
+        assert sorted(contents.files()) == files
+        assert sorted(contents.states) == sorted([*files, b"sub", b"sub/deep"])
+
+    def test_what_is_no_folder_has_no_contents(self, make_store: MakePublishingStore) -> None:
+        """Neither a missing save nor a file."""
+        bench = make_store()
+        bench.write(b"e/file", b"")
+        for path in (b"missing", b"e/missing", b"e/file", b"e/file/inside"):
+            assert bench.open().contents(path).states == {}
+
+    def test_contents_are_the_same_until_a_file_comes_goes_or_grows(
+        self, make_store: MakePublishingStore
+    ) -> None:
+        """As another process sees it, too."""
+        bench = make_store()
+        bench.write(b"e/s/a", b"1")
+        bench.write(b"e/s/b", b"1")
+        first = bench.open().contents(b"e/s").states
+        assert bench.open().contents(b"e/s").states == first
+        bench.write(b"e/s/sub/c", b"")
+        second = bench.open().contents(b"e/s").states
+        assert second != first
+        bench.write(b"e/s/b", b"12")
+        third = bench.open().contents(b"e/s").states
+        assert {path for path in second if second[path] != third[path]} == {b"b"}
+
+    def test_an_age_is_never_more_than_the_truth(self, make_store: MakePublishingStore) -> None:
+        """What was written just now is young, or its age isn't told."""
+        bench = make_store()
+        bench.write(b"e/s/a", b"1")
+        assert bench.open().contents(b"e/s").unchanged_s in {None, 0.0}
+
+    def test_links_and_pipes_in_the_contents(self, make_store: MakePublishingStore) -> None:
+        """A link to a file is that file; one to a folder, to nothing or in a circle is a name."""
+        bench = make_store()
+        bench.write(b"e/s/real/file", b"content")
+        bench.write(b"e/other/file", b"content")
+        if not bench.link(b"e/s/file", b"real/file"):
+            pytest.skip("this store has no links")
+        for name, target in ((b"lost", b"no"), (b"out", b"../other"), (b"up", b".")):
+            bench.link(b"e/s/" + name, target)
+        bench.link(b"e/linked", b"s")
+        bench.pipe(b"e/s/pipe")
+        for save in (b"e/s", b"e/linked"):
+            contents = bench.open().contents(save)
+            assert sorted(contents.files()) == [b"file", b"real/file"]
+            assert {b"lost", b"out", b"up", b"pipe", b"real"} <= contents.states.keys()
+
     def test_syncing_a_save_goes_on_to_its_end(self, make_store: MakePublishingStore) -> None:
         """It does nothing before it is asked to, and what it names is named once."""
         bench = make_store()

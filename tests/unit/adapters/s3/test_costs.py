@@ -20,11 +20,6 @@ DELETE = "DeleteObject"
 MANY = [0, 1, 2, 999, 1000, 1001, 2500]
 
 
-def watcher(s3: Bench, framework: Framework) -> Watcher:
-    """Watch one execution."""
-    return Watcher(s3.log, framework, s3.log.exec_dir("a"), 1)
-
-
 def test_to_publish_is_one_put_between_two_looks(s3: Bench) -> None:
     s3.put("exec/a/step-1/.metadata")
     entry = s3.log.publish(1, 1, "exec/a/step-1")
@@ -57,30 +52,54 @@ def test_a_listing_in_the_order_of_folders_is_enough(s3: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("framework", "marker", "asked"),
-    [(Framework.dcp, ".metadata", [HEAD]), (Framework.hf, "trainer_state.json", [GET, LIST])],
+    ("framework", "marker", "asked_early"),
+    [(Framework.dcp, ".metadata", [GET, LIST]), (Framework.hf, "trainer_state.json", [GET])],
     ids=["dcp", "hf"],
 )
 def test_a_scan_is_one_listing_and_two_requests_for_each_save(
-    s3: Bench, framework: Framework, marker: str, asked: list[str]
+    s3: Bench, framework: Framework, marker: str, asked_early: list[str]
 ) -> None:
     """At most: those that are complete cost their publication besides, once."""
     prefix = framework.prefix.decode()
     for step in (1, 2, 3):
-        s3.put(f"exec/a/{prefix}{step}/model")
-    watching = watcher(s3, framework)
+        s3.put(f"exec/a/{prefix}{step}/model.safetensors")
+    watching = Watcher(s3.log, framework, s3.log.exec_dir("a"), 1, settle=0)
     assert watching.scan() == []
-    assert s3.asked() == [LIST, *[asked[0]] * 3]
+    assert s3.asked() == [LIST, *asked_early * 3]
     assert s3.fake.requests[0].query["delimiter"] == "/"
     content = trainer_state(2) if framework is Framework.hf else b"m"
     s3.put(f"exec/a/{prefix}2/{marker}", content)
     before = len(s3.fake.requests)
     assert [entry.step for entry in watching.scan()] == [2]
     publication = [LIST, PUT, LIST]
-    assert s3.asked()[before:] == [LIST, asked[0], *asked, *publication, asked[0]]
+    assert s3.asked()[before:] == [LIST, *asked_early, GET, LIST, *publication, *asked_early]
     before = len(s3.fake.requests)
     assert watching.scan() == []
-    assert s3.asked()[before:] == [LIST, asked[0], asked[0]]
+    assert s3.asked()[before:] == [LIST, *asked_early * 2]
+
+
+def test_a_save_that_settles_costs_two_requests_at_each_look(s3: Bench) -> None:
+    """And one more for each index of its weights."""
+    for name in ("model-1-of-1.safetensors", "rng_state_0.pth", "rng_state_1.pth", "optimizer.pt"):
+        s3.put(f"exec/a/checkpoint-1/{name}")
+    index = b'{"weight_map": {"a": "model-1-of-1.safetensors"}}'
+    s3.put("exec/a/checkpoint-1/model.safetensors.index.json", index)
+    s3.put("exec/a/checkpoint-1/trainer_state.json", trainer_state(1))
+    watching = Watcher(s3.log, Framework.hf, s3.log.exec_dir("a"), 1, settle=0.1)
+    assert watching.scan() == []
+    assert s3.asked() == [LIST, GET, LIST, GET]
+    assert [entry.step for entry in watching.last_look()] == [1]
+    assert s3.asked()[4:] == [*[LIST, GET, LIST, GET] * 2, LIST, PUT, LIST]
+
+
+def test_to_verify_is_three_requests_beside_the_listing(s3: Bench) -> None:
+    """Whether it is there, its marker, and what is in it."""
+    s3.put("exec/a/checkpoint-1/model.safetensors")
+    s3.put("exec/a/checkpoint-1/trainer_state.json", trainer_state(1))
+    s3.log.publish(1, 1, "exec/a/checkpoint-1")
+    before = len(s3.fake.requests)
+    assert s3.log.choose(Framework.hf).entry == s3.log.resolve()
+    assert s3.asked()[before:] == [LIST, LIST, GET, LIST, LIST]
 
 
 def test_to_look_at_a_large_save_takes_no_page_of_it(s3: Bench) -> None:
@@ -182,7 +201,7 @@ def test_to_say_how_a_root_is_reached_asks_nothing(s3: Bench) -> None:
 
 
 def test_a_prune_asks_for_each_entry_and_each_save_once(s3: Bench) -> None:
-    """Each entry by itself, after one listing that tells which are there."""
+    """Each entry by itself, after one listing that tells which are there; its fate before."""
     for step in (1, 2, 3):
         s3.put(f"exec/a/step-{step}/.metadata")
         s3.put(f"exec/a/step-{step}/part-1")
@@ -190,7 +209,9 @@ def test_a_prune_asks_for_each_entry_and_each_save_once(s3: Bench) -> None:
     before = len(s3.fake.requests)
     s3.log.prune(1)
     asked = s3.asked()[before:]
-    assert asked[:4] == [LIST, LIST, DELETE, DELETE]
-    deletions = [name for name in asked[4:] if name.startswith("Delete")]
-    assert deletions == [DELETE, "DeleteObjects"] * 2
+    claims, fates = [LIST], [PUT, PUT]
+    assert asked[:7] == [LIST, *claims, *fates, LIST, DELETE, DELETE]
+    deletions = [name for name in asked[7:] if name.startswith("Delete")]
+    assert deletions == [DELETE, "DeleteObjects"] * 2 + [DELETE, DELETE]
+    assert asked[-5:] == [LIST, LIST, LIST, DELETE, DELETE]  # the fates again
     assert s3.fake.names(BUCKET)[0].endswith("step-3/.metadata")
