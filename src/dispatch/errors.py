@@ -42,6 +42,11 @@ KINDS: Final = (
     "no-links",
     "malformed-claim",
     "condition-refused",
+    "overtaken",
+    "epoch-taken",
+    "claim-missing",
+    "save-unfit",
+    "none-chosen",
 )
 """Every kind, in the order they were introduced (docs/reference/errors.md lists the same)."""
 
@@ -111,6 +116,12 @@ class RefusedError(DispatchError):
     """Permission or capability forbids it. Trying again changes nothing."""
 
     kind = "permission-denied"
+
+
+class OvertakenError(DispatchError):
+    """A newer execution, or another attempt, has what this one wanted: it should end."""
+
+    kind = "overtaken"
 
 
 class CredentialsError(DispatchError):

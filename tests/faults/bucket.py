@@ -56,6 +56,12 @@ class Request(Call):
     is_done: bool = False
     is_further: bool = False
 
+    @property
+    def deletes_a_save(self) -> bool:
+        """Whether it deletes what isn't a name in one of the root's own folders."""
+        is_name = self.path.startswith((b"pub/", b"runs/", b"fates/"))
+        return self.method.startswith("DeleteObject") and not is_name
+
     def begins_listing_of(self, folder: bytes) -> bool:
         """Whether it asks for the first page of a folder."""
         return (self.method, self.path, self.is_further) == (_LIST, folder, False)

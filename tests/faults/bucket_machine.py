@@ -17,7 +17,7 @@ from tests.contracts.buckets import MARKERS
 from tests.faults.bucket import Keyed, Process, Request, Rule, SharedBucket, shared_bucket
 from tests.unit.stores import InlinePatience, trainer_state
 
-WEIGHTS = ("model/weights", "optimizer.pt")
+WEIGHTS = ("model/weights.safetensors", "optimizer.pt")
 _MARKERS = {marker.decode() for marker in MARKERS}
 
 

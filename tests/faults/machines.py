@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import TypeAlias, TypeVar
 
 from dispatch.adapters.posix import PosixStore
 from dispatch.checkpoint.entry import Entry, parse_entry_name
 from dispatch.checkpoint.log import Log
+from dispatch.checkpoint.prune import PruneResult
 from dispatch.testing.calls import Call, Rule, WatchedFilesystem
 from dispatch.testing.crashfs import CrashFilesystem
 from dispatch.testing.tree import Folder, Link, Tree
@@ -25,7 +26,15 @@ FRESH_TOKENS = 1 << 32  # the machine that comes up draws other random numbers
 
 
 class Immediately:
-    """`dispatch.ports.waiting.Patience` without a thread: a disk in memory never hangs."""
+    """`dispatch.ports.waiting.Patience` without a thread or time: memory never hangs."""
+
+    @staticmethod
+    def monotonic() -> float:
+        return 0.0
+
+    @staticmethod
+    def sleep(seconds: float) -> None:
+        """Be done at once."""
 
     @staticmethod
     def call(work: Callable[[], T], time_out: float) -> T:
@@ -54,6 +63,7 @@ class Machine:
         are_saves_durable: Whether they were durable from the start.
         prunes_under_way: How many prunes are, or were cut off: a named save may be aside then.
         keep: For the prune after the power loss.
+        again: What is wrong with what a process does on the machine that comes up, if anything.
         problems: What was found to be wrong first.
         opened: How many logs were opened.
     """
@@ -74,6 +84,7 @@ class Machine:
         self.are_saves_durable = True
         self.prunes_under_way = 0
         self.keep = 1
+        self.again: Callable[[Machine], str] | None = None
         self.problems: list[str] = []
         self.opened = 0
         self._store_type = store_type
@@ -146,31 +157,33 @@ class Machine:
 
     def promises(self) -> object:
         """What `problem_of` depends on, apart from the tree."""
-        sets: list[set[Entry] | set[str]] = [self.must, self.pending, self.refused, self.offered]
-        claims = frozenset(self.claims.items())
-        frozen = [frozenset(entries) for entries in sets]
-        return (*frozen, claims, self.prunes_under_way > 0, self.keep)
+        sets: list[Iterable[object]] = [self.must, self.pending, self.refused, self.offered]
+        sets.append(self.claims.items())
+        return (*(frozenset(one) for one in sets), self.prunes_under_way > 0, self.keep)
 
     def problem_of(self, tree: Folder) -> str:
         """Say what is wrong with a disk that holds ``tree``, or with a prune of it, if anything."""
         problem = self._problem_at(tree, is_pruning=self.prunes_under_way > 0)
         if problem or not self.are_saves_durable:
             return problem
-        after, skipped = self._pruned(tree)
-        if skipped:
-            return f"the next prune failed: {skipped}"
-        if rest := [path for path in after.paths() if b".pruned-" in path]:
+        if self.again and (problem := self.again(Machine(content=tree))):
+            return f"a process after that: {problem}"
+        after, result = self._pruned(tree)
+        if failed := [skip.reason for skip in result.skipped if skip.failed]:
+            return f"the next prune failed: {failed}"
+        rest = [path for path in after.paths() if b".pruned-" in path]
+        if rest and not result.held:
             return f"the next prune left {rest}"
-        problem = self._problem_at(after, is_pruning=False)
+        problem = self._problem_at(after, is_pruning=bool(result.held))
         return f"after the next prune: {problem}" if problem else ""
 
-    def _pruned(self, tree: Folder) -> tuple[Folder, list[str]]:
+    def _pruned(self, tree: Folder) -> tuple[Folder, PruneResult]:
         machine = Machine(content=tree)
         log = machine.log()
         result = log.prune(self.keep)
         handles = machine.disk.open_handles
         assert handles == 1, "a prune leaks handles"
-        return machine.disk.tree(), [skip.reason for skip in result.skipped if skip.failed]
+        return machine.disk.tree(), result
 
     def _problem_at(self, tree: Folder, *, is_pruning: bool) -> str:
         root = tree.at(ROOT)

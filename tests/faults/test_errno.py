@@ -11,9 +11,12 @@ from typing import NamedTuple
 import pytest
 
 from dispatch.adapters.posix.translation import NO_LINKS, TABLE
+from dispatch.checkpoint.claims import claim_name
 from dispatch.checkpoint.completion import Framework
 from dispatch.checkpoint.entry import Entry
+from dispatch.checkpoint.execution import Execution
 from dispatch.checkpoint.log import Log
+from dispatch.checkpoint.lost import Saves
 from dispatch.checkpoint.prune import PruneResult
 from dispatch.checkpoint.watch import Watcher
 from dispatch.errors import (
@@ -29,7 +32,24 @@ from dispatch.testing.calls import Call, Rule
 from dispatch.testing.faults import NEVER_FAIL, fail
 from dispatch.testing.tree import Folder
 from tests.faults.machines import ROOT, Machine
-from tests.faults.scenarios import CLAIM, DEEP, LATEST, NEXT, OLD, ONE_FILE, PART, RUNS
+from tests.faults.scenarios import (
+    BACK,
+    CLAIM,
+    DEEP,
+    LATEST,
+    NEXT,
+    OLD,
+    ONE_FILE,
+    PART,
+    RUNS,
+    Choose,
+    complete,
+    newest,
+    oldest,
+    start,
+)
+
+DCP = Saves(Framework.dcp, settle=0.0)
 
 CODES = (
     errno.EACCES,
@@ -92,6 +112,7 @@ def framework(machine: Machine) -> None:
     machine.keep = 2
     machine.save(HF)
     state = b"/trainer_state.json"
+    machine.disk.write(ROOT + b"/" + HF.path + b"/model.safetensors", b"weights")
     machine.disk.write(ROOT + b"/" + HF.path + state, b'{"global_step": 5}')
     machine.disk.write(ROOT + b"/exec/a/checkpoint-6" + state, b"{")
     machine.save(HF)
@@ -108,6 +129,42 @@ def unclaimed(machine: Machine) -> None:
     """No runs/ yet."""
     bare(machine)
     machine.offered.add("ours")
+
+
+def lost(machine: Machine) -> None:
+    """An execution that published less than it had completed, and claimed its epoch."""
+    machine.hold(claim_name(1), "a")
+    machine.keep = 3
+    machine.have(OLD)
+    complete(machine, NEXT)
+    machine.must = {OLD}
+    machine.offered |= {"attempt 2", OLD.name(), NEXT.name()}
+
+
+def spiked(machine: Machine) -> None:
+    """Publications of which the latest are no good."""
+    lost(machine)
+    machine.have(NEXT)
+    machine.have(LATEST)
+    machine.must = {LATEST}
+    machine.offered.add(BACK.name())
+
+
+def started(machine: Machine) -> None:
+    """One rank has rolled back."""
+    spiked(machine)
+    start(machine, oldest)
+
+
+def starting(choose: Choose, resume: Entry) -> Callable[[Log], bool]:
+    """Claim and start, which may have been done in part before."""
+
+    def run(log: Log) -> bool:
+        execution = Execution(log.store, 2, b"attempt 2")
+        execution.claim()
+        return execution.start(DCP, choose).resume == resume
+
+    return run
 
 
 def many(machine: Machine) -> None:
@@ -184,6 +241,9 @@ OPERATIONS = {
     "read a claim": Operation(claimed, lambda log: log.store.claimed(RUNS, CLAIM) == "theirs"),
     "read no claim": Operation(unclaimed, lambda log: log.store.claimed(RUNS, CLAIM) is None),
     "times": Operation(claimed, lambda log: len(log.store.written(RUNS, [CLAIM, "2"])) == 1),
+    "start with a lost save": Operation(lost, starting(newest, NEXT)),
+    "start and roll back": Operation(spiked, starting(oldest, BACK)),
+    "start a second rank": Operation(started, starting(newest, BACK)),
     "retract": Operation(others, retract),
     "prune": Operation(many, prune),
     "prune beside a publisher": Operation(few, prune, publish_before_it_is_renamed),
@@ -238,7 +298,10 @@ def told(machine: Machine, operation: Operation, call: Call, code: int) -> str:
     except OSError as error:
         return f"a bare {error!r}"
     if not isinstance(outcome, PruneResult):
-        return "the failure was swallowed"
+        # Where the store refuses a fate, it isn't noted that a person took something back.
+        is_refused = expected(call, code)[0] is RefusedError and b"fates" in call.path
+        is_well = operation is OPERATIONS["retract"] and is_refused
+        return "" if is_well else "the failure was swallowed"
     reasons = [skip for skip in outcome.skipped if errno.errorcode[code] in skip.reason]
     return "" if reasons else f"the failure was swallowed: {outcome}"
 

@@ -226,6 +226,7 @@ def test_of_two_watchers_exactly_one_publishes_each_save() -> None:
         saves = [Entry(5, step, f"exec/a/checkpoint-{step}") for step in (8, 9)]
         for save in saves:
             state = b'{"global_step": %d}' % save.step
+            machine.disk.write(ROOT + b"/" + save.path + b"/model.safetensors", b"weights")
             machine.disk.write(ROOT + b"/" + save.path + b"/trainer_state.json", state)
             machine.save(save)
         published: list[Entry] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import takewhile
 
 import pytest
 
@@ -23,7 +24,6 @@ from tests.faults.test_interleavings import NEWEST, at_every_pair_of_calls
 from tests.faults.turns import Process, take_turns
 
 WRITTEN = [Entry(7, step, f"exec/w/checkpoint-{step}") for step in (1, 2, 3)]
-REMOVALS = {"DeleteObject", "DeleteObjects"}
 
 
 @pytest.fixture(scope="module")
@@ -218,9 +218,7 @@ def test_a_save_published_before_the_last_look_of_a_prune_stays(both: Benches) -
     machine = BucketMachine(both, OLD, NEXT, LATEST, keep=2)
     machine.prune()
     first_key = next(
-        request.number
-        for _, request in machine.bucket.history
-        if request.method == "DeleteObject" and not request.path.startswith(b"pub/")
+        request.number for _, request in machine.bucket.history if request.deletes_a_save
     )
     last_look = first_key - 3  # the save's keys are listed, and looked for as a key, in between
     for number in range(1, last_look + 1):
@@ -248,7 +246,7 @@ def test_on_several_pages_the_moment_begins_when_the_entrys_own_place_is_passed(
     first.prune()
     second_page = [
         request.number
-        for _, request in first.bucket.history
+        for request in before_it_deletes([request for _, request in first.bucket.history])
         if request.path == b"pub/" and request.is_further
     ][-1]
     machine = begin()
@@ -270,13 +268,25 @@ def in_vain(machine: BucketMachine) -> bool:
     And before the last of the save's keys was deleted.
     """
     history = machine.bucket.history
-    [publisher] = {process for process, request in history if request.method == "PutObject"}
+    [publisher] = {process for process, request in history if is_publication(request)}
     ours = [place for place, (process, _) in enumerate(history) if process == publisher]
-    others = [(n, request) for n, (process, request) in enumerate(history) if process != publisher]
-    last_look = max((n for n, request in others if is_listing_of_pub(request)), default=-1)
-    last_key = max((n for n, request in others if request.method in REMOVALS), default=-1)
-    put = next(n for n in ours if history[n][1].method == "PutObject")
+    others = {n: request for n, (process, request) in enumerate(history) if process != publisher}
+    looks = before_it_deletes(list(others.values()))
+    last_look = max(
+        (n for n, r in others.items() if r in looks and is_listing_of_pub(r)), default=-1
+    )
+    last_key = max((n for n, request in others.items() if request.deletes_a_save), default=-1)
+    put = next(n for n in ours if is_publication(history[n][1]))
     return -1 < last_look < put and ours[-1] < last_key
+
+
+def before_it_deletes(requests: list[Request]) -> list[Request]:
+    """The requests of a prune before it deletes the first save: its last look at pub/ is there."""
+    return list(takewhile(lambda request: not request.deletes_a_save, requests))
+
+
+def is_publication(request: Request) -> bool:
+    return request.method == "PutObject" and request.path.startswith(b"pub/")
 
 
 def is_listing_of_pub(request: Request) -> bool:
@@ -337,7 +347,8 @@ def listings_of_pub(both: Benches) -> list[int]:
     """At which of its requests a prune of OLD lists the publications."""
     machine = BucketMachine(both, OLD, NEXT, LATEST, keep=2)
     machine.prune()
-    return [request.number for _, request in machine.bucket.history if is_listing_of_pub(request)]
+    looks = before_it_deletes([request for _, request in machine.bucket.history])
+    return [request.number for request in looks if is_listing_of_pub(request)]
 
 
 # -- readers

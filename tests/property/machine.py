@@ -218,28 +218,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(keep=keeps, keep_every=st.none() | st.integers(1, 3), trouble=troubles, save=saves)
     def prune(self, keep: int, keep_every: int | None, trouble: Trouble, save: Save) -> None:
         """Prune, whoever it is that does."""
-        before = self.listed()
-        may_go = before - naive_kept(before, keep, keep_every)
-        doomed = {entry.path for entry in may_go}
-        victims = [save for save in self.known if save.path in doomed] or [save]
-        save = victims[trouble.call % len(victims)]  # where others may get in our way
-        calls = self.world.calls_of_prune(len(before), len(may_go))
-        result = self.perform(lambda: self.log.prune(keep, keep_every), trouble, save, calls)
-        if isinstance(result, CrashError):
-            gone = before - self.listed() - self.taken - self.made
-            assert gone <= may_go, "a prune that died removed what it had to keep"
-            self.model.removed(gone)
-            self.note_halves()
-            return
-        self.note_pruned(result)
-        self.note_what_went_in_vain(result)
-        stay = naive_kept(before | self.listed() | self.model.published, keep, keep_every)
-        assert not stay & set(result.entries), "a prune removed what it had to keep"
-        if trouble.kind in ALONE:
-            assert result.entries == sorted(may_go), "a prune removed other entries than it had to"
-            assert not self.world.asides(), "a prune left what it or another had begun to delete"
-            for entry in may_go:
-                self.check_gone(entry, result)
+        self.prune_as(None, keep, keep_every, trouble, save)
 
     @rule(save=saves)
     def rotate(self, save: Save) -> None:
@@ -257,6 +236,48 @@ class LogMachine(RuleBasedStateMachine):
             entry = data.draw(st.sampled_from(entries))
             self.log.retract(entry)
             self.model.removed({entry})
+            self.note_retracted(entry)
+
+    def prune_as(
+        self,
+        epoch: int | None,
+        keep: int,
+        keep_every: int | None,
+        trouble: Trouble,
+        save: Save,
+    ) -> None:
+        """Prune, as an execution or a person, and hold the log to what it may remove."""
+        before = self.listed()
+        is_held = self.is_held(epoch)
+        may_go = before - naive_kept(before, keep, keep_every)
+        doomed = {entry.path for entry in may_go}
+        victims = [save for save in self.known if save.path in doomed] or [save]
+        save = victims[trouble.call % len(victims)]  # where others may get in our way
+        calls = self.world.calls_of_prune(len(before), len(may_go))
+        result = self.perform(
+            lambda: self.log.prune(keep, keep_every, epoch=epoch), trouble, save, calls
+        )
+        if isinstance(result, CrashError):
+            gone = before - self.listed() - self.taken - self.made
+            assert gone <= may_go, "a prune that died removed what it had to keep"
+            self.model.removed(gone)
+            self.note_halves()
+            return
+        if trouble.kind in ALONE:
+            assert is_held == (result.held is not None), "a claim was not minded"
+        if result.held is not None:
+            assert result == PruneResult(held=result.held), "a prune that was held removed things"
+            return
+        self.note_pruned(result)
+        self.note_what_went_in_vain(result)
+        stay = naive_kept(before | self.listed() | self.model.published, keep, keep_every)
+        assert not stay & set(result.entries), "a prune removed what it had to keep"
+        if trouble.kind in ALONE:
+            going = may_go - self.spared(may_go, stay)
+            assert result.entries == sorted(going), "a prune removed other entries than it had to"
+            assert not self.world.asides(), "a prune left what it or another had begun to delete"
+            for entry in going:
+                self.check_gone(entry, result)
 
     @rule(execution=executions, trouble=troubles, data=st.data())
     def scan(self, execution: Execution, trouble: Trouble, data: st.DataObject) -> None:
@@ -462,6 +483,17 @@ class LogMachine(RuleBasedStateMachine):
             assert self.log.location(entry) not in result.folders, "what is published was deleted"
         else:
             assert not self.world.exists(entry.path), "a prune left a folder that nothing names"
+
+    def is_held(self, epoch: int | None) -> bool:
+        """Say whether a prune has to remove nothing. Nobody claims anything here."""
+        return False
+
+    def spared(self, doomed: set[Entry], stay: set[Entry]) -> set[Entry]:
+        """Say which entries stay, since an execution takes their saves over. None does here."""
+        return set()
+
+    def note_retracted(self, entry: Entry) -> None:
+        """Note what a person took back."""
 
     def new_watcher(self, execution: Execution) -> Watcher:
         """Start a watcher for an execution."""

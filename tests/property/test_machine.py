@@ -6,6 +6,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from dispatch.adapters.s3 import removal
 from tests.faults.bucket import shared_bucket
 from tests.property.checking import settings_for
+from tests.property.executions import ExecutionMachine, OldPrunerMachine
 from tests.property.machine import LogMachine
 from tests.property.worlds import PAGE_KEYS, Bucket
 
@@ -27,3 +28,26 @@ def test_nothing_published_is_lost_on_s3_either(monkeypatch: pytest.MonkeyPatch)
                 super().__init__(Bucket(bucket))
 
         run_state_machine_as_test(OnS3, settings=settings_for(factor=0.5))
+
+
+@pytest.mark.timeout(0)  # nightly it runs for long
+def test_executions_agree_and_lose_nothing_whatever_happens_in_between() -> None:
+    """They claim, start twice and late, adopt, roll back, and are overtaken."""
+    run_state_machine_as_test(ExecutionMachine, settings=settings_for(factor=0.4))
+
+
+@pytest.mark.timeout(0)  # nightly it runs for long
+def test_executions_lose_nothing_on_s3_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "BATCH_KEYS_MAX", 1)
+    with shared_bucket(page_size=PAGE_KEYS) as bucket:
+
+        class OnS3(ExecutionMachine):
+            def __init__(self) -> None:
+                super().__init__(Bucket(bucket))
+
+        run_state_machine_as_test(OnS3, settings=settings_for(factor=0.15))
+
+
+@pytest.mark.timeout(0)  # nightly it runs for long
+def test_beside_a_pruner_that_knows_no_claims_what_is_published_stays_whole() -> None:
+    run_state_machine_as_test(OldPrunerMachine, settings=settings_for(factor=0.15))

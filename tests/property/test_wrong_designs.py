@@ -256,10 +256,9 @@ def test_deleting_without_renaming_first_is_caught(tmp_path: Path) -> None:
     assert any(complaint.startswith("a half-deleted save") for complaint in complaints)
 
 
-def settle_unseen(self: Pruner, asides: list[Aside], result: PruneResult) -> None:
+def settle_unseen(self: Pruner, asides: list[Aside], result: PruneResult) -> set[bytes]:
     """Delete what is aside without another look at what is published."""
-    for aside in asides:
-        self.store.delete(aside)
+    return {aside.save for aside in asides if self.store.delete(aside) is None}
 
 
 def test_deleting_without_listing_once_more_is_caught(root: Path) -> None:

@@ -60,7 +60,10 @@ class World(Protocol):
         """Let nothing more happen."""
 
     def has_looked_since(self) -> bool:
-        """Whether the process has begun to list pub/ since it was interrupted."""
+        """Whether the process has begun to list pub/ since it was interrupted.
+
+        What it looks at when it has begun to delete saves is too late for them.
+        """
 
     def exists(self, path: bytes) -> bool:
         """Whether there is a save, whole or not."""
@@ -76,6 +79,9 @@ class World(Protocol):
 
     def names(self) -> list[str]:
         """The names in pub/."""
+
+    def held(self, folder: str) -> dict[str, bytes]:
+        """The names in a folder of names that hold a value, and their values."""
 
     def asides(self) -> list[str]:
         """What prunes have renamed."""
@@ -109,7 +115,7 @@ class Folder:
         return Log(store, InlinePatience())
 
     def calls_of_prune(self, entries: int, doomed: int) -> int:
-        return 30
+        return 40
 
     def die_in(self, calls: int, *, unread: bool) -> None:
         self._filesystem.dies_in = calls
@@ -145,6 +151,11 @@ class Folder:
     def names(self) -> list[str]:
         pub = self.root / "pub"
         return [path.name for path in pub.iterdir()] if pub.exists() else []
+
+    def held(self, folder: str) -> dict[str, bytes]:
+        names = self.root / folder
+        paths = names.iterdir() if names.exists() else ()
+        return {path.name: os.fsencode(path.readlink()) for path in paths}
 
     def asides(self) -> list[str]:
         return [str(path) for path in self.root.rglob(".pruned-*") if path.is_dir()]
@@ -212,18 +223,21 @@ class Bucket:
         bucket.clear()
         self._rules: list[Rule] = []
         self._looks = 0
+        self._has_deleted = False
         self.log = bucket.open(self._meet)
         self.other_log = bucket.open()
 
     def _meet(self, request: Request) -> None:
-        if not request.is_done and request.begins_listing_of(b"pub/"):
-            self._looks += 1
+        if not request.is_done:
+            self._has_deleted |= request.deletes_a_save
+            self._looks += request.begins_listing_of(b"pub/") and not self._has_deleted
         for rule in self._rules:
             rule(request)
 
     def calls_of_prune(self, entries: int, doomed: int) -> int:
         pages = 1 + entries // PAGE_KEYS
-        return 4 * pages + 9 * doomed  # four listings of pub/; looks at a save, and its keys
+        # Four listings of pub/ and three of claims and fates; looks at a save, its keys and fate.
+        return 7 * pages + 11 * doomed
 
     def die_in(self, calls: int, *, unread: bool) -> None:
         self._rules = [Countdown(calls, die, lambda r: is_change(r) and r.is_done == unread)]
@@ -245,6 +259,7 @@ class Bucket:
 
     def go_on(self) -> None:
         self._rules = []
+        self._has_deleted = False
 
     def has_looked_since(self) -> bool:
         return self._looks > 0
@@ -274,6 +289,9 @@ class Bucket:
     def names(self) -> list[str]:
         keys = self._bucket.content()
         return [key.removeprefix("pub/") for key in keys if key.startswith("pub/")]
+
+    def held(self, folder: str) -> dict[str, bytes]:
+        return self.files(folder.encode())
 
     def asides(self) -> list[str]:
         return [key for key in self._bucket.content() if ".pruned-" in key]

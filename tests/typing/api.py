@@ -10,11 +10,14 @@ from typing import assert_type
 
 from dispatch.checkpoint import (
     FRAMEWORKS,
+    Choice,
     Entry,
     Framework,
     Log,
+    Look,
     PruneResult,
     SkippedFolder,
+    Verdict,
     Watcher,
     latest,
     open_store,
@@ -43,6 +46,10 @@ def hear_of(_: Entry) -> None:
     """Hear of a publication."""
 
 
+def hear_of_why(_: bytes, reason: str) -> None:
+    """Hear why a save was passed over."""
+
+
 def roots() -> None:
     """A root opens by text, bytes or path object."""
     assert_type(open_store("/ck"), Log)
@@ -58,6 +65,10 @@ def logs(log: Log) -> None:
     assert_type(log.publish(1, 2, Path("exec/a")), Entry)
     assert_type(log.entries(), list[Entry])
     assert_type(log.resolve(), Entry | None)
+    assert_type(log.choose(), Choice)
+    assert_type(log.choose(Framework.hf, fallback=True, epoch_below=2, step_at_most=5), Choice)
+    assert_type(log.choose().entry, Entry | None)
+    assert_type(log.choose().passed_over, tuple[tuple[Entry, str], ...])
     assert_type(log.prune(3), PruneResult)
     assert_type(log.prune(3, 1000, dry_run=True, progress=print), PruneResult)
     assert_type(log.location(Entry(1, 2, "a")), str)
@@ -132,8 +143,13 @@ def watchers(log: Log) -> None:
         published=lambda entry: hear_of(assert_type(entry, Entry)),
         disappeared=print,
         sync=True,
+        ranks=8,
+        settle=5,
+        passed_over=lambda save, reason: hear_of_why(assert_type(save, bytes), reason),
     )
     assert_type(watcher.scan(), list[Entry])
+    assert_type(watcher.last_look(), list[Entry])
+    assert_type(watcher.pause_s, float)
     watcher.watch(Event())
 
 
@@ -143,7 +159,8 @@ def frameworks(store: Store) -> None:
     assert_type(Framework.hf.name, str)
     assert_type(Framework.hf.prefix, bytes)
     assert_type(Framework.hf.step_of(b"checkpoint-5"), int | None)
-    assert_type(Framework.hf.is_complete(store, b"exec/a/checkpoint-5", 5), bool)
+    assert_type(Framework.hf.missing(store, b"exec/a/checkpoint-5", 5, ranks=8), str | None)
+    assert_type(Framework.hf.judge(Look(store, b"exec/a/checkpoint-5", 5)), Verdict)
     assert_type(Framework.dcp.room_for_steps(b"exec/a", 133), int)
 
 

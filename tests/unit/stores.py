@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -15,6 +15,7 @@ from dispatch.adapters.posix import PosixStore
 from dispatch.adapters.posix.filesystem import OsFilesystem
 from dispatch.checkpoint.log import Log
 from dispatch.errors import DispatchError
+from dispatch.model.contents import Contents
 from dispatch.model.removal import Aside, Gone, Left
 
 T = TypeVar("T")
@@ -22,8 +23,10 @@ Action = Callable[[], object]
 
 EXECUTION = b"exec/1.1.0"
 _TOKENS = count()
-CHANGING = frozenset({"create", "mkdir", "rename", "unlink", "rmdir"})
-LOOKING = frozenset({"open_dir", "listdir", "stat"})  # what others do shows in their answers
+CHANGING = frozenset({"create", "symlink", "mkdir", "rename", "unlink", "rmdir"})
+LOOKING = frozenset(
+    {"open_dir", "listdir", "readlink", "stat"}
+)  # what others do shows in their answers
 
 
 class UnsyncedFilesystem(OsFilesystem):
@@ -95,13 +98,32 @@ class TroubledFilesystem(UnsyncedFilesystem):
 
 
 class InlinePatience:
-    """`dispatch.ports.waiting.Patience` of one who waits for ever, on the same thread."""
+    """`dispatch.ports.waiting.Patience` of one who waits for ever, on the same thread.
+
+    Attributes:
+        now: Its clock, which only goes on while somebody sleeps, or when a test sets it.
+        slept: How long was slept, each time.
+        while_asleep: What happens in the next sleeps, one each.
+    """
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+        self.while_asleep: deque[Action | None] = deque()
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        _take(self.while_asleep)
+        self.now += seconds
 
     def call(self, work: Callable[[], T], time_out: float) -> T:
         return work()
 
 
-class LostPatience:
+class LostPatience(InlinePatience):
     """`dispatch.ports.waiting.Patience` for which one call is never answered.
 
     Args:
@@ -109,6 +131,7 @@ class LostPatience:
     """
 
     def __init__(self, answered: int) -> None:
+        super().__init__()
         self.answered = answered
         self.waited: list[float] = []
 
@@ -161,6 +184,14 @@ class ScriptedStore(PosixStore):
         with self._call("create"):
             return super().create(folder, name)
 
+    def claim(self, folder: str, name: str, value: str) -> str:
+        with self._call("claim"):
+            return super().claim(folder, name, value)
+
+    def claim_all(self, folder: str, values: Mapping[str, str]) -> dict[str, str]:
+        with self._call("claim_all"):
+            return super().claim_all(folder, values)
+
     def remove(self, folder: str, names: list[str]) -> tuple[list[str], dict[str, DispatchError]]:
         with self._call("remove"):
             return super().remove(folder, names)
@@ -180,6 +211,10 @@ class ScriptedStore(PosixStore):
     def has_name(self, save: bytes, file: bytes) -> bool:
         with self._call("has_name"):
             return super().has_name(save, file)
+
+    def contents(self, save: bytes) -> Contents:
+        with self._call("contents"):
+            return super().contents(save)
 
     def set_aside(self, save: bytes) -> Aside | Left | Gone:
         with self._call("set_aside"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
+    from dispatch.checkpoint.choosing import Choice as Choice
     from dispatch.checkpoint.completion import FRAMEWORKS as FRAMEWORKS
     from dispatch.checkpoint.completion import Framework as Framework
     from dispatch.checkpoint.completion import parse_framework as parse_framework
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dispatch.checkpoint.entry import parse_step as parse_step
     from dispatch.checkpoint.entry import valid_save as valid_save
     from dispatch.checkpoint.log import Log as Log
+    from dispatch.checkpoint.look import Look as Look
+    from dispatch.checkpoint.look import Verdict as Verdict
     from dispatch.checkpoint.opening import open_store as open_store
     from dispatch.checkpoint.prune import PruneResult as PruneResult
     from dispatch.checkpoint.prune import SkippedFolder as SkippedFolder
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from dispatch.checkpoint.watch import Watcher as Watcher
 
 _HOMES = {
+    "Choice": "choosing",
     "FRAMEWORKS": "completion",
     "Framework": "completion",
     "parse_framework": "completion",
@@ -35,6 +39,8 @@ _HOMES = {
     "parse_step": "entry",
     "valid_save": "entry",
     "Log": "log",
+    "Look": "look",
+    "Verdict": "look",
     "open_store": "opening",
     "PruneResult": "prune",
     "SkippedFolder": "prune",

@@ -1,15 +1,17 @@
 """When a framework's save is complete: one small rule each, read-only, inside the save (format §9).
 
-A marker that is absent, empty, cut short, being written or for another step means "not yet".
-Only a failure to look (permission, I/O) is an error.
+A rule asks for what the save itself shows to be part of it, so that no legitimate save waits for
+ever. What is absent, empty, cut short, being written or for another step means "not yet". Only a
+failure to look (permission, I/O) is an error. docs/design/0012 says what was measured.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from dispatch.checkpoint import dcp, trainer
+from dispatch.checkpoint.look import Look, Verdict
 from dispatch.errors import InvalidInputError
 from dispatch.model.number import parse_uint64
 
@@ -18,11 +20,7 @@ if TYPE_CHECKING:
 
     from dispatch.ports.store import SavesStore
 
-# A Trainer that logged a million steps writes about 100 MB; what is larger is no marker.
-MARKER_BYTES_MAX = 256 * 1024 * 1024
 _STEP_DIGITS_MAX = 20  # of 2^64-1
-_HF_STATE = b"trainer_state.json"
-_DCP_METADATA = b".metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +31,15 @@ class Framework:
         name: As the command line spells it.
         prefix: A save is a folder called this and the step in decimal digits, nothing else,
             directly in the execution's folder.
-        is_complete: The rule: whether the save at a path is complete for a step. Raises what the
-            store raises when looking fails.
-        markers: The files in a save without which the rule never holds. Where a save can't be
-            renamed, they are deleted before anything else of it.
+        judge: The rule: what one look at a save says. Raises what the store raises when looking
+            fails.
+        markers: The files in a save without all of which the rule never holds. Where a save can't
+            be renamed, they are deleted before anything else of it.
     """
 
     name: str
     prefix: bytes
-    is_complete: Callable[[SavesStore, bytes, int], bool]
+    judge: Callable[[Look], Verdict]
     markers: tuple[bytes, ...] = ()
 
     hf: ClassVar[Framework]
@@ -53,6 +51,19 @@ class Framework:
             return None
         return parse_uint64(folder[len(self.prefix) :].decode("ascii", "replace"))
 
+    def missing(
+        self, store: SavesStore, save: bytes, step: int, ranks: int | None = None
+    ) -> str | None:
+        """What the save at a path lacks to be complete, as a clause; None when it is complete.
+
+        Args:
+            store: Where it is.
+            save: Its path relative to the root.
+            step: The step that it has to be of.
+            ranks: How many processes save; None: as the save shows.
+        """
+        return self.judge(Look(store, save, step, ranks)).missing or None
+
     def room_for_steps(self, saves: bytes, path_bytes_max: int) -> int:
         """How many digits (0 to 20) the step of a save in ``saves`` may have.
 
@@ -62,42 +73,8 @@ class Framework:
         return max(0, min(room, _STEP_DIGITS_MAX))
 
 
-def _hf_is_complete(store: SavesStore, save: bytes, step: int) -> bool:
-    """Trainer writes ``trainer_state.json`` last and in place, so a reader can see it partial.
-
-    The incomplete-mark is looked for after the state: looked for before, a rewrite that begins
-    between the two looks would pass.
-    """
-    try:
-        content = store.read(save, _HF_STATE, MARKER_BYTES_MAX)
-        if content is None or _global_step(content) != step:
-            return False
-    except MemoryError:
-        return False  # it does not decode within this process's limits
-    return not store.has_name(save, b"checkpoint-is-incomplete.txt")
-
-
-def _global_step(content: bytes) -> int | None:
-    """``global_step`` of a trainer state as Trainer itself would read it; None of anything else.
-
-    Python's own limits are Trainer's too: what nests too deep or holds an integer of thousands
-    of digits could not be resumed from.
-    """
-    try:
-        state = json.loads(content.decode())
-    except (ValueError, RecursionError):
-        return None
-    value = state.get("global_step") if isinstance(state, dict) else None
-    return value if type(value) is int else None
-
-
-def _dcp_is_complete(store: SavesStore, save: bytes, _step: int) -> bool:
-    """DCP renames ``.metadata`` into place last, after every rank's shards."""
-    return store.has_file(save, _DCP_METADATA)
-
-
-Framework.hf = Framework("hf", b"checkpoint-", _hf_is_complete, (_HF_STATE,))
-Framework.dcp = Framework("dcp", b"step-", _dcp_is_complete, (_DCP_METADATA,))
+Framework.hf = Framework("hf", b"checkpoint-", trainer.judge, trainer.MARKERS)
+Framework.dcp = Framework("dcp", b"step-", dcp.judge, dcp.MARKERS)
 FRAMEWORKS = (Framework.hf, Framework.dcp)
 
 

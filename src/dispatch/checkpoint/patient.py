@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 from dispatch.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from dispatch.errors import DispatchError
     from dispatch.model.access import Access
+    from dispatch.model.contents import Contents
     from dispatch.ports.store import PublishingStore
     from dispatch.ports.waiting import Patience
 
@@ -63,6 +64,9 @@ class PatientStore:
         what = f"claiming {folder}/{name}"
         return self._ask(what, lambda: self.store.claim(folder, name, value))
 
+    def claim_all(self, folder: str, values: Mapping[str, str]) -> dict[str, str]:
+        return self._ask(f"claiming in {folder}/", lambda: self.store.claim_all(folder, values))
+
     def claimed(self, folder: str, name: str) -> str | None:
         return self._ask(f"reading {folder}/{name}", lambda: self.store.claimed(folder, name))
 
@@ -88,6 +92,10 @@ class PatientStore:
     def has_name(self, save: bytes, file: bytes) -> bool:
         what = f"looking at {os.fsdecode(save + b'/' + file)}"
         return self._ask(what, lambda: self.store.has_name(save, file))
+
+    def contents(self, save: bytes) -> Contents:
+        what = f"listing all of {os.fsdecode(save)}"
+        return self._ask(what, lambda: self.store.contents(save))
 
     def sync_save(self, save: bytes) -> Iterator[bytes]:
         what = f"syncing {os.fsdecode(save)}"

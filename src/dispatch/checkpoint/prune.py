@@ -12,6 +12,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from dispatch.checkpoint.claims import RUNS, read_claims, why_held
+from dispatch.checkpoint.fates import FATES, doom, forget, read_fates
 from dispatch.checkpoint.listing import PUB, parse_all, read_names
 from dispatch.checkpoint.retention import EXEC, Named, is_protected, kept, parent
 from dispatch.errors import DispatchError
@@ -20,11 +22,13 @@ from dispatch.model.removal import Aside, Gone, Left
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dispatch.checkpoint.claims import Claims
     from dispatch.checkpoint.entry import Entry
     from dispatch.ports.store import Store
 
 T = TypeVar("T")
 _PUT_BACK = Left("it was published meanwhile", failed=False)
+_TAKEN_OVER = Left("an execution that is rolling back has taken it over", failed=False)
 _RESCUED = Left("a publication names what an interrupted prune left", failed=False)
 
 
@@ -52,11 +56,13 @@ class PruneResult:
         entries: The publications that this prune removed, ascending.
         folders: The locations of the saves that it deleted.
         skipped: The folders that it left although nothing it keeps needed a removed entry.
+        held: Why it removed nothing at all, when a claim kept it from it.
     """
 
     entries: list[Entry] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     skipped: list[SkippedFolder] = field(default_factory=list)
+    held: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +73,26 @@ class Pruner:
         store: The root.
         keep: How many of the latest publications stay, at least 1.
         keep_every: Also keep the best entry of each step that this divides.
+        epoch: The pruning execution's own; None when a person prunes.
         progress: Told what is being done, often; it may do nothing.
     """
 
     store: Store
     keep: int
     keep_every: int | None
+    epoch: int | None
     progress: Callable[[str], None]
 
     def plan(self) -> PruneResult:
         """What `run` would remove and leave, with nothing changed."""
         entries, stay = self._entries_and_kept()
-        doomed = [entry for entry in entries if entry not in stay]
-        result, named = PruneResult(entries=doomed), Named(stay)
-        for save in self._candidates(doomed, named, result):
+        _, held = self._claims(entries)
+        if held:
+            return PruneResult(held=held)
+        fates = read_fates(self.store, [e for e in entries if e not in stay], stay)
+        result, named = PruneResult(entries=fates.going), Named([*stay, *fates.taken])
+        self._note_taken(fates.taken, result)
+        for save in self._candidates(fates.going, named, result):
             self._note(save, self.store.may_set_aside(save), result)
         for aside in self._leftovers(entries, result):
             if aside.save and named.overlaps(aside.save):
@@ -102,21 +114,58 @@ class Pruner:
         """
         entries, stay = self._entries_and_kept()
         doomed = [entry for entry in entries if entry not in stay]
-        result = PruneResult()
-        # (The claims of running executions are read here, once there are any: format §10.)
-        if doomed:
-            self.progress(f"removing {len(doomed)} entries")
-            names = [entry.name() for entry in doomed]
-            removed, failures = self.store.remove(PUB, names)
-            gone = set(removed)
-            result.entries = [entry for entry in doomed if entry.name() in gone]
-            for name, failure in failures.items():  # listed again below, so that its save stays
-                self._note(f"{PUB}/{name}".encode(), Left(str(failure), failed=True), result)
-        asides = self._set_aside(doomed, result)
+        claims, held = self._claims(entries)
+        result = PruneResult(held=held)
+        if held:
+            return result
+        fates = doom(self.store, doomed, stay)
+        going, taken = fates.going, fates.taken
+        if going:
+            self._remove(going, result)
+            if fates.unmade:
+                reason = f"no names were made in it: {fates.unmade}"
+                self._note(FATES.encode(), Left(reason, failed=False), result)
+                taken = [*taken, *read_fates(self.store, going, stay).taken]
+        self._note_taken(taken, result)
+        asides = self._set_aside(going, taken, result)
         asides += self._leftovers(entries, result)
-        if asides:
-            self._settle(list(dict.fromkeys(asides)), result)  # our own are among the leftovers
+        deleted: set[bytes] = set()
+        if asides:  # our own are among the leftovers
+            deleted = self._settle(list(dict.fromkeys(asides)), result)
+        self._forget(claims, stay, deleted, result)
         return result
+
+    def _remove(self, going: list[Entry], result: PruneResult) -> None:
+        self.progress(f"removing {len(going)} entries")
+        removed, failures = self.store.remove(PUB, [entry.name() for entry in going])
+        gone = set(removed)
+        result.entries = [entry for entry in going if entry.name() in gone]
+        for name, failure in failures.items():  # listed again below, so that its save stays
+            self._note(f"{PUB}/{name}".encode(), Left(str(failure), failed=True), result)
+
+    def _note_taken(self, taken: list[Entry], result: PruneResult) -> None:
+        for entry in taken:
+            self._note(entry.path, _TAKEN_OVER, result)
+
+    def _claims(self, entries: list[Entry]) -> tuple[Claims, str | None]:
+        """The claims, read after the entries, and why they let nothing be removed."""
+        claims = read_claims(self.store)
+        return claims, why_held(claims, self.epoch, entries[-1] if entries else None)
+
+    def _forget(
+        self, claims: Claims, stay: set[Entry], deleted: set[bytes], result: PruneResult
+    ) -> None:
+        """Remove the fates and claims that nobody needs any more; what fails stays, and is told."""
+        try:
+            forget(self.store, deleted)
+            lowest = min((entry.epoch for entry in stay), default=0)
+            if old := claims.below(lowest):
+                _, failures = self.store.remove(RUNS, old)
+                for failure in failures.values():
+                    raise failure
+        except DispatchError as error:
+            reason = f"old claims and fates were not removed: {error}"
+            self._note(RUNS.encode(), Left(reason, failed=False), result)
 
     def _entries_and_kept(self) -> tuple[list[Entry], set[Entry]]:
         entries = parse_all(read_names(self.store))
@@ -134,13 +183,15 @@ class Pruner:
             else:
                 yield save
 
-    def _set_aside(self, doomed: list[Entry], result: PruneResult) -> list[Aside]:
+    def _set_aside(
+        self, going: list[Entry], taken: list[Entry], result: PruneResult
+    ) -> list[Aside]:
         """Take the saves of the removed entries out of sight, if no entry names them now."""
-        if not doomed:
+        if not going:
             return []
-        named = Named(parse_all(read_names(self.store)))
+        named = Named([*parse_all(read_names(self.store)), *taken])
         asides = []
-        for save in self._candidates(doomed, named, result):
+        for save in self._candidates(going, named, result):
             self.progress(f"taking {os.fsdecode(save)} out of sight")
             outcome = self.store.set_aside(save)
             if isinstance(outcome, Aside):
@@ -149,12 +200,16 @@ class Pruner:
                 self._note(save, outcome, result)
         return asides
 
-    def _settle(self, asides: list[Aside], result: PruneResult) -> None:
+    def _settle(self, asides: list[Aside], result: PruneResult) -> set[bytes]:
         """Put back what was published before it was taken aside, and delete the rest.
 
         A publisher looks at its save after it made its entry, so whatever was published with
         success was published before the save went aside, and one more listing shows it.
+
+        Returns:
+            The saves that this deleted.
         """
+        deleted: set[bytes] = set()
         named = Named(parse_all(read_names(self.store)))
         for done, aside in enumerate(asides):
             self.progress(f"deleted {done} of {len(asides)} folders")
@@ -163,7 +218,11 @@ class Pruner:
             elif named.overlaps(aside.place):
                 self._note(aside.place, _RESCUED, result)
             else:
-                self._note(aside.save or aside.place, self.store.delete(aside), result)
+                outcome = self.store.delete(aside)
+                self._note(aside.save or aside.place, outcome, result)
+                if outcome is None:
+                    deleted.add(aside.save)
+        return deleted
 
     def _put_back(self, aside: Aside) -> Left | None:
         """What to say of it when it is back, or could not be put back; None when it is gone."""

@@ -29,7 +29,7 @@ def publish_entry(store: PublishingStore, entry: Entry, *, sync: bool) -> bool:
     """
     refuse_unpublishable(entry.path)
     for _ in range(_ATTEMPTS_MAX):
-        _require_save(store, entry)
+        require_save(store, entry)
         if sync:
             for _path in store.sync_save(entry.path):
                 pass
@@ -47,7 +47,12 @@ def publish_entry(store: PublishingStore, entry: Entry, *, sync: bool) -> bool:
     raise NotFoundError(message, kind="save-missing")
 
 
-def _require_save(store: PublishingStore, entry: Entry) -> None:
+def require_save(store: PublishingStore, entry: Entry) -> None:
+    """Refuse what names nothing.
+
+    Raises:
+        NotFoundError: There is no such save (kind ``save-missing``).
+    """
     if not store.has_save(entry.path):
         store.check()
         message = f"there is no save at {os.fsdecode(store.location(entry.path))!r}"
@@ -59,16 +64,17 @@ def refuse_unpublishable(path: bytes) -> None:
     """Refuse the paths that parse, since the format allows them, but are not to be published.
 
     Raises:
-        InvalidInputError: It is ``exec``, or ``runs`` or inside it, holds a newline (format §3),
-            or has an element that a prune gave a save on its way out.
+        InvalidInputError: It is ``exec``, is or lies in ``runs`` or ``fates``, holds a newline
+            (format §3), or has an element that a prune gave a save on its way out.
     """
     shown = os.fsdecode(path)
     if path == b"exec":
         message = "save 'exec' is the folder of all executions"
         raise InvalidInputError(message)
-    if path == b"runs" or path.startswith(b"runs/"):
-        message = f"save {shown!r} is in runs/, which holds claims"
-        raise InvalidInputError(message)
+    for folder in (b"runs", b"fates"):
+        if path == folder or path.startswith(folder + b"/"):
+            message = f"save {shown!r} is in {folder.decode()}/, which holds claims"
+            raise InvalidInputError(message)
     if path.startswith(b".pruned-") or b"/.pruned-" in path:
         message = f"save {shown!r} is being removed by a prune"
         raise InvalidInputError(message)

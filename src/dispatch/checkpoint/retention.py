@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from dispatch.checkpoint.entry import Entry
 
-EXEC, PUB, RUNS = b"exec", b"pub", b"runs"
+EXEC, PUB, RUNS, FATES = b"exec", b"pub", b"runs", b"fates"
 
 
 def kept(entries: Sequence[Entry], keep: int, keep_every: int | None = None) -> set[Entry]:
@@ -61,9 +61,9 @@ def overlaps(save: str | bytes, entries: Iterable[Entry]) -> bool:
 def is_protected(save: bytes) -> bool:
     """Whether no prune may remove ``save``, whatever names it.
 
-    That is so for the root's own folders, and for claims (anything in ``runs/``).
+    That is so for the root's own folders, and for anything in ``runs/`` and ``fates/``.
     """
-    return save in {EXEC, PUB, RUNS} or save.startswith(RUNS + b"/")
+    return save in {EXEC, PUB, RUNS, FATES} or save.startswith((RUNS + b"/", FATES + b"/"))
 
 
 def parent(path: bytes) -> bytes:

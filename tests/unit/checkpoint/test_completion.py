@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dispatch.checkpoint import FRAMEWORKS, Framework, parse_framework
-from dispatch.checkpoint.completion import MARKER_BYTES_MAX
+from dispatch.checkpoint.look import FILE_BYTES_MAX
 from dispatch.errors import InvalidInputError, UnavailableError
 from tests.unit.stores import ScriptedStore, make_save, plain_store, raising, trainer_state
 
@@ -18,7 +18,7 @@ STATE = b'{"epoch": 1.5, "global_step": 500, "log_history": [{"loss": 0.25, "ste
 
 
 class Save:
-    """One save of step 500, whose markers a test writes.
+    """One save of step 500 with its weights, whose markers a test writes.
 
     Args:
         root: The checkpoint root.
@@ -28,6 +28,7 @@ class Save:
     def __init__(self, root: Path, store: ScriptedStore) -> None:
         self.folder = root / "exec/1.1.0/checkpoint-500"
         self.folder.mkdir(parents=True)
+        (self.folder / "model.safetensors").write_bytes(b"weights")
         self.store = store
 
     def path(self, name: str) -> Path:
@@ -36,7 +37,7 @@ class Save:
 
     def is_complete(self, framework: Framework = HF, step: int = 500) -> bool:
         """Ask the rule."""
-        return framework.is_complete(self.store, b"exec/1.1.0/checkpoint-500", step)
+        return framework.missing(self.store, b"exec/1.1.0/checkpoint-500", step) is None
 
     def is_complete_with(self, state: bytes) -> bool:
         """Ask the rule about a trainer state."""
@@ -130,13 +131,13 @@ def test_true_is_not_step_one(root: Path, store: ScriptedStore) -> None:
     """In Python True equals 1."""
     path = make_save(root, 1)
     (root / os.fsdecode(path) / "trainer_state.json").write_bytes(b'{"global_step": true}')
-    assert not HF.is_complete(store, path, 1)
+    assert HF.missing(store, path, 1) == "has a trainer_state.json that is not whole"
 
 
 def test_the_greatest_step_can_be_complete(root: Path, store: ScriptedStore) -> None:
     """2^64-1 is a step like any other."""
     path = make_save(root, 2**64 - 1)
-    assert HF.is_complete(store, path, 2**64 - 1)
+    assert HF.missing(store, path, 2**64 - 1) is None
 
 
 def make_folder(path: Path) -> None:
@@ -195,7 +196,7 @@ def test_a_marker_may_be_a_link_to_a_file(save: Save) -> None:
 def test_a_marker_of_more_than_256_mib_is_not_read(save: Save) -> None:
     """No Trainer writes one; reading it could take the node's memory."""
     save.path("trainer_state.json").write_bytes(STATE)
-    os.truncate(save.path("trainer_state.json"), MARKER_BYTES_MAX + 1)
+    os.truncate(save.path("trainer_state.json"), FILE_BYTES_MAX + 1)
     assert not save.is_complete()
 
 
@@ -204,9 +205,9 @@ def test_a_save_that_is_not_there_or_no_folder_is_not_complete(
     root: Path, store: ScriptedStore, framework: Framework
 ) -> None:
     """It went away between the listing and the look."""
-    assert not framework.is_complete(store, b"exec/gone/checkpoint-500", 500)
+    assert framework.missing(store, b"exec/gone/checkpoint-500", 500)
     (root / "file").touch()
-    assert not framework.is_complete(store, b"file", 500)
+    assert framework.missing(store, b"file", 500)
 
 
 INCOMPLETE = "checkpoint-is-incomplete.txt"
@@ -231,7 +232,7 @@ def test_the_incomplete_mark_is_looked_for_after_the_state(save: Save) -> None:
     """A rewrite that begins between the two looks is seen, since it sets the mark first."""
     save.store.after("read", save.path(INCOMPLETE).touch)
     assert not save.is_complete_with(STATE)
-    assert save.store.calls == ["read", "has_name"]
+    assert save.store.calls == ["read", "contents"]
 
 
 def test_a_mark_that_goes_between_the_looks_was_of_an_earlier_write(save: Save) -> None:
@@ -245,7 +246,7 @@ def test_a_mark_that_goes_between_the_looks_was_of_an_earlier_write(save: Save) 
 def test_the_mark_does_not_matter_to_dcp(save: Save) -> None:
     """Each framework has its own marker, and only that."""
     save.path(INCOMPLETE).touch()
-    save.path(".metadata").touch()
+    save.path(".metadata").write_bytes(b"metadata")
     assert save.is_complete(DCP)
     assert not save.is_complete(HF)
 
@@ -268,7 +269,7 @@ def test_a_state_that_does_not_fit_in_memory_is_not_yet_complete(save: Save) -> 
     assert save.is_complete()
 
 
-@pytest.mark.parametrize("method", ["read", "has_name"])
+@pytest.mark.parametrize("method", ["read", "contents"])
 def test_a_failure_to_look_is_an_error(save: Save, method: str) -> None:
     """Unknown is neither complete nor "not yet"."""
     save.path("trainer_state.json").write_bytes(STATE)
@@ -351,8 +352,9 @@ def test_the_rule_never_holds_without_its_markers(root: Path, framework: Framewo
     """So that a removal which begins with them never leaves what looks complete."""
     assert framework.markers
     save = make_save(root, 7)
-    (root / os.fsdecode(save) / ".metadata").touch()
-    assert framework.is_complete(plain_store(root), save, 7)
+    for name in (".metadata", "__0.metadata", "__1.metadata"):
+        (root / os.fsdecode(save) / name).write_bytes(b"metadata")
+    assert framework.missing(plain_store(root), save, 7) is None
     for marker in framework.markers:
         (root / os.fsdecode(save + b"/" + marker)).unlink()
-        assert not framework.is_complete(plain_store(root), save, 7)
+    assert framework.missing(plain_store(root), save, 7)

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from dispatch.checkpoint import Entry, Log, PruneResult
+from dispatch.checkpoint.claims import claim_name, resume_name
 from dispatch.errors import (
     AlreadyPublishedError,
     InvalidInputError,
     MalformedError,
     NotFoundError,
+    RefusedError,
 )
 from tests.unit.stores import ScriptedStore, make_save
 
@@ -146,7 +148,7 @@ def test_a_dry_run_changes_nothing(root: Path, store: ScriptedStore, log: Log) -
     lines: list[str] = []
     planned = log.prune(1, dry_run=True, progress=lines.append)
     assert planned.entries == entries[:2]
-    assert set(store.calls) == {"names", "may_set_aside", "children"}
+    assert set(store.calls) == {"names", "check", "may_set_aside", "children"}
     assert log.entries() == entries
     done = log.prune(1, progress=lines.append)
     assert done.entries == planned.entries
@@ -159,3 +161,40 @@ def test_a_log_prunes_in_silence_unless_told_otherwise(root: Path, log: Log) -> 
     entries = [log.publish(1, step, make_save(root, step)) for step in (100, 150, 200)]
     assert log.prune(1, keep_every=100).entries == [entries[1]]
     assert log.entries() == [entries[0], entries[2]]
+
+
+# ------------------------------------------------------------------------- claims
+
+
+def test_a_claim_says_whose_it_is_and_what_it_resumes_from(log: Log) -> None:
+    """The latter once that is decided."""
+    with pytest.raises(NotFoundError) as caught:
+        log.claim_of(7)
+    assert caught.value.kind == "claim-missing"
+    log.store.claim("runs", claim_name(7), "new")
+    assert log.claim_of(7) == ("new", None)
+    log.store.claim("runs", resume_name(7), "-")
+    assert log.claim_of(7) == ("new", "-")
+
+
+def test_a_claim_is_taken_back_with_all_that_its_execution_was_about_to_do(log: Log) -> None:
+    """So a prune may have what it took over, and another may have its epoch."""
+    old, new = Entry(1, 1, "exec/a"), Entry(7, 1, "exec/a")
+    log.store.claim("runs", claim_name(7), "new")
+    log.store.claim("runs", resume_name(7), new.name())
+    log.store.claim("fates", old.name(), new.name())
+    log.retract_claim(7)
+    assert log.store.names("runs")[0] == []
+    assert log.store.claimed("fates", new.name()) == "-"
+    with pytest.raises(NotFoundError, match="epoch 7 is not claimed"):
+        log.retract_claim(7)
+
+
+def test_a_claim_that_can_not_be_removed_is_told(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is still there."""
+    failure = RefusedError("removing it: EACCES")
+    log.store.claim("runs", claim_name(7), "new")
+    monkeypatch.setattr(ScriptedStore, "remove", lambda *_: ([], {"7": failure}))
+    with pytest.raises(RefusedError, match="EACCES"):
+        log.retract_claim(7)
+    assert log.claim_of(7)[0] == "new"

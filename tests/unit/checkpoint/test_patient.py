@@ -33,6 +33,7 @@ def test_it_answers_what_the_store_answers(
     assert patient.claim("runs", "1", "a") == "a"
     assert patient.claim("runs", "1", "b") == "a"
     assert patient.claimed("runs", "1") == "a"
+    assert patient.claim_all("runs", {"1": "b", "3": "b"}) == {"1": "a", "3": "b"}
     assert patient.claimed("runs", "2") is None
     assert patient.access() == store.access()
     assert patient.children(b"exec/1.1.0", b"check") == [b"checkpoint-1"]
@@ -40,6 +41,8 @@ def test_it_answers_what_the_store_answers(
     assert patient.read(SAVE, b"model.safetensors", 100) == b"weights 1"
     assert patient.has_file(SAVE, b"model.safetensors")
     assert not patient.has_name(SAVE, b"gone")
+    names = [b"model.safetensors", b"trainer_state.json"]
+    assert sorted(patient.contents(SAVE).states) == names
     assert patient.location(SAVE) == bytes(root) + b"/" + SAVE
     assert patient.relative(bytes(root) + b"/x/y") == b"x/y"
     assert set(patient.sync_save(SAVE)) == {
@@ -60,6 +63,7 @@ WAITS: dict[str, Call] = {
     "removing from pub/": lambda p: p.remove("pub", ["x"]),
     "looking at pub/": lambda p: p.written("pub", ["x"]),
     "claiming runs/1": lambda p: p.claim("runs", "1", "a"),
+    "claiming in fates/": lambda p: p.claim_all("fates", {"1": "a"}),
     "reading runs/1": lambda p: p.claimed("runs", "1"),
     "looking how the root is reached": lambda p: p.access(),
     "listing exec/\udcff": lambda p: p.children(b"exec/\xff", b""),
@@ -67,6 +71,7 @@ WAITS: dict[str, Call] = {
     "reading exec/a/b": lambda p: p.read(b"exec/a", b"b", 1),
     "looking at exec/a/b": lambda p: p.has_file(b"exec/a", b"b"),
     "looking at exec/a/c": lambda p: p.has_name(b"exec/a", b"c"),
+    "listing all of exec/a": lambda p: p.contents(b"exec/a"),
     "syncing exec/a": lambda p: next(p.sync_save(b"exec/a")),
     "looking for the root": lambda p: p.relative(b"/x"),
 }

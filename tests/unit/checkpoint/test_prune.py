@@ -8,6 +8,8 @@ import pytest
 
 from dispatch.adapters.posix import PosixStore
 from dispatch.checkpoint import Entry, Log, PruneResult, SkippedFolder
+from dispatch.checkpoint.claims import claim_name, resume_name
+from dispatch.checkpoint.fates import take_over
 from dispatch.errors import DispatchError, MalformedError, RefusedError, UnavailableError
 from dispatch.model.removal import Aside, Left
 from tests.unit.stores import (
@@ -64,6 +66,8 @@ def test_entries_go_before_folders_and_folders_are_hidden_before_they_are_delete
     listing = ["names", "names"]  # the folder changed a moment ago: two passes
     assert calls == [
         *listing,
+        *("names", "check"),  # the claims, after the entries: there are none
+        "claim_all",  # the saves' fates, before their entries go
         "remove",
         *listing,
         "set_aside",
@@ -71,6 +75,9 @@ def test_entries_go_before_folders_and_folders_are_hidden_before_they_are_delete
         *listing,
         "delete",
         "delete",
+        *listing,  # the fates that nobody needs any more
+        *listing,
+        "remove",
     ]
 
 
@@ -404,7 +411,7 @@ def test_nothing_is_deleted_that_could_not_be_listed_again(
     """The saves are out of sight, and the next prune goes on from there."""
     publish_steps(root, log, range(1, 4))
     fault = raising(UnavailableError("listing: EIO (input/output error)"))
-    store.before("names", None, None, None, None, fault)
+    store.before("names", None, None, None, None, None, fault)
     with pytest.raises(UnavailableError):
         log.prune(1)
     execution = root / os.fsdecode(EXECUTION)
@@ -462,6 +469,8 @@ def test_an_entry_that_cannot_be_removed_is_reported_and_keeps_its_folder(
     def remove_others(
         self: ScriptedStore, folder: str, names: list[str]
     ) -> tuple[list[str], dict[str, DispatchError]]:
+        if folder != "pub":
+            return remove(self, folder, names)
         removed, _ = remove(self, folder, names[1:])
         return removed, {old.name(): failure}
 
@@ -495,3 +504,166 @@ def test_a_leftover_that_cannot_be_put_back_is_named_and_the_rest_goes_on(
     ]
     assert hidden.is_dir()
     assert not other.exists()
+
+
+# ------------------------------------------------------------------------- claims and fates
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_nothing_is_removed_while_an_execution_may_be_loading(
+    root: Path, log: Log, *, dry_run: bool
+) -> None:
+    """It has claimed an epoch, and published nothing yet."""
+    publish_steps(root, log, range(1, 4))
+    log.store.claim("runs", claim_name(2_000_000), "new")
+    result = log.prune(1, dry_run=dry_run)
+    assert result == PruneResult(held=result.held)
+    assert "epoch 2000000 may still be loading" in str(result.held)
+    assert len(log.entries()) == 3
+    assert log.prune(1, epoch=1_000_000).held
+    log.publish(2_000_000, 1, make_save(root, 9))
+    assert log.prune(1, epoch=1_000_000).held
+    assert log.prune(1, epoch=2_000_000).held is None
+    assert len(log.entries()) == 1
+
+
+TAKEN = "an execution that is rolling back has taken it over"
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_was_taken_over_stays_until_that_is_published(
+    root: Path, log: Log, *, dry_run: bool
+) -> None:
+    """Its entry too, so that it isn't forgotten when the execution has died."""
+    old, other, latest = publish_steps(root, log, range(1, 4))
+    new = Entry(2_000_000, 1, old.path)
+    take_over(log.store, old, new)
+    result = log.prune(1, dry_run=dry_run)
+    skipped = [SkippedFolder(log.location(old), TAKEN)]
+    assert result == PruneResult([other], [log.location(other)], skipped)
+    assert (root / old.save / "model.safetensors").is_file()
+    if dry_run:
+        return
+    assert log.entries() == [old, latest]
+    log.publish(new.epoch, new.step, new.path)
+    assert log.prune(1).entries == [old, latest]
+    assert (root / old.save / "model.safetensors").is_file()
+
+
+def test_what_was_taken_over_by_what_goes_goes_too(root: Path, log: Log) -> None:
+    old, _ = publish_steps(root, log, range(1, 3))
+    new = Entry(2_000_000, 1, old.path)
+    take_over(log.store, old, new)
+    log.publish(new.epoch, new.step, new.path)
+    log.publish(2_000_000, 5, make_save(root, 5))
+    assert len(log.prune(1).entries) == 3
+    assert not (root / old.save).exists()
+    assert log.store.names("fates")[0] == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnavailableError("creating: ENOSPC", kind="no-space"),
+        RefusedError("creating: ENOSPC", kind="no-links"),
+        RefusedError("creating: ENOSPC"),
+    ],
+    ids=lambda error: error.kind,
+)
+def test_where_no_fate_can_be_made_a_prune_goes_on_and_says_so(
+    root: Path, store: ScriptedStore, log: Log, error: DispatchError
+) -> None:
+    """It is what makes space."""
+    entries = publish_steps(root, log, range(1, 4))
+    store.before("claim_all", raising(error))
+    result = log.prune(1)
+    [skip] = result.skipped
+    assert (skip.location, skip.failed) == (f"{root}/fates", False)
+    assert "ENOSPC" in skip.reason
+    assert result.entries == entries[:2]
+    assert len(result.folders) == 2
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_without_fates_it_looks_for_those_that_executions_made(
+    root: Path, store: ScriptedStore, log: Log, *, is_late: bool
+) -> None:
+    """Before it removes an entry, which then stays; and after that, when its save does."""
+    old, other, latest = publish_steps(root, log, range(1, 4))
+    new = Entry(2_000_000, 1, old.path)
+
+    def take() -> None:
+        take_over(store, old, new)
+
+    if is_late:
+        store.before("remove", take)
+    else:
+        take()
+    full = raising(UnavailableError("creating: ENOSPC", kind="no-space"))
+    store.before("claim_all", full)
+    result = log.prune(1)
+    assert (root / old.save / "model.safetensors").is_file()
+    assert result.folders == [log.location(other)]
+    assert SkippedFolder(log.location(old), TAKEN) in result.skipped
+    assert log.entries() == ([latest] if is_late else [old, latest])
+
+
+def test_another_fault_stops_it(root: Path, store: ScriptedStore, log: Log) -> None:
+    """Nothing was removed."""
+    publish_steps(root, log, range(1, 4))
+    store.before("claim_all", raising(UnavailableError("creating: EIO")))
+    with pytest.raises(UnavailableError, match="EIO"):
+        log.prune(1)
+    assert len(log.entries()) == 3
+
+
+@pytest.mark.parametrize("folder", ["runs", "fates"])
+def test_old_claims_and_fates_that_stay_are_told(
+    root: Path, store: ScriptedStore, log: Log, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """And are no failure."""
+    remove = ScriptedStore.remove
+
+    def refuse(
+        self: ScriptedStore, where: str, names: list[str]
+    ) -> tuple[list[str], dict[str, DispatchError]]:
+        if where != folder:
+            return remove(self, where, names)
+        return [], {names[0]: UnavailableError("removing: EIO")}
+
+    publish_steps(root, log, range(1, 3))
+    for epoch in (1, 2):
+        store.claim("runs", claim_name(epoch), "a")
+    monkeypatch.setattr(ScriptedStore, "remove", refuse)
+    result = log.prune(1)
+    [skip] = result.skipped
+    assert not skip.failed
+    assert "removing: EIO" in skip.reason
+    assert len(result.folders) == 1
+
+
+def test_claims_below_the_lowest_kept_epoch_and_old_fates_go(root: Path, log: Log) -> None:
+    """Nobody needs them any more."""
+    for epoch in (1, 2, 3):
+        log.store.claim("runs", claim_name(epoch), f"a{epoch}")
+        log.store.claim("runs", resume_name(epoch), "-")
+        log.publish(epoch, epoch, make_save(root, epoch))
+    log.prune(2)
+    assert sorted(log.store.names("runs")[0]) == [
+        name(epoch) for epoch in (2, 3) for name in (claim_name, resume_name)
+    ]
+    assert log.store.names("fates")[0] == []
+
+
+def test_claims_that_can_not_be_removed_are_told_and_no_failure(
+    root: Path, store: ScriptedStore, log: Log
+) -> None:
+    """All that matters was done."""
+    publish_steps(root, log, range(1, 3))
+    fault = raising(UnavailableError("listing: EIO (input/output error)"))
+    store.before("names", *[None] * 7, fault)
+    result = log.prune(1)
+    assert [len(result.entries), len(result.folders)] == [1, 1]
+    [skip] = result.skipped
+    assert (skip.location, skip.failed) == (f"{root}/runs", False)
+    assert "EIO" in skip.reason

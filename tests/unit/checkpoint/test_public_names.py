@@ -7,12 +7,15 @@ import pytest
 from dispatch import checkpoint
 
 PUBLIC = [
+    "Choice",
     "Entry",
     "FRAMEWORKS",
     "Framework",
     "Log",
+    "Look",
     "PruneResult",
     "SkippedFolder",
+    "Verdict",
     "Watcher",
     "latest",
     "open_store",

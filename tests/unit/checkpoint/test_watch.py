@@ -159,7 +159,7 @@ def test_a_save_that_goes_before_it_is_published_is_passed_over(
     """Complete at the look, gone at the publication; the others are published."""
     for step in (1, 2, 3):
         make_save(root, step)
-    store.after("has_name", None, lambda: shutil.rmtree(folder(root, 2)))
+    store.after("contents", None, lambda: shutil.rmtree(folder(root, 2)))
     assert watched.watcher.scan() == [entry(1), entry(3)]
     assert plain_log(root).entries() == [entry(1), entry(3)]
     make_save(root, 2)
@@ -182,7 +182,7 @@ def test_a_save_that_goes_with_its_root_is_an_error(
 ) -> None:
     """A missing root is not a missing save."""
     make_save(root, 1)
-    store.after("has_name", lambda: shutil.rmtree(root))
+    store.after("contents", lambda: shutil.rmtree(root))
     with pytest.raises(NotFoundError) as caught:
         watched.watcher.scan()
     assert caught.value.kind == "root-missing"
@@ -344,7 +344,7 @@ def test_a_stop_between_the_scan_and_the_pause_does_not_wait(
     assert stop.waited == []
 
 
-@pytest.mark.parametrize("method", ["check", "children", "read", "has_name", "has_save", "create"])
+@pytest.mark.parametrize("method", ["check", "children", "read", "contents", "has_save", "create"])
 def test_the_first_error_ends_the_watch(
     root: Path, store: ScriptedStore, watched: Watched, method: str
 ) -> None:
@@ -396,7 +396,7 @@ CALLS_OF_ONE_SCAN = [
     "looking at the root",
     "listing exec/1.1.0",
     "reading exec/1.1.0/checkpoint-1/trainer_state.json",
-    "looking at exec/1.1.0/checkpoint-1/checkpoint-is-incomplete.txt",
+    "listing all of exec/1.1.0/checkpoint-1",
     "looking at exec/1.1.0/checkpoint-1",
     f"creating pub/{entry(1).name()}",
     "looking at exec/1.1.0/checkpoint-1",
