@@ -115,8 +115,9 @@ class Root:
         prefix: Sequence[Argument] = (),
         stderr: IO[bytes] | None = None,
     ) -> Running:
-        """Start a watch that scans often."""
-        flags = ("-framework", framework, "-interval", INTERVAL, *more)
+        """Start a watch that scans often, and that waits for nothing to settle unless told."""
+        settle = () if "-settle" in more else ("-settle", "0s")
+        flags = ("-framework", framework, "-interval", INTERVAL, *settle, *more)
         return self.program.start(
             "watch", "-checkpoint", self.path, *flags,
             environment={"DISPATCH_ATTEMPT": attempt}, prefix=prefix, stderr=stderr,

@@ -21,11 +21,16 @@ class Terminal:
 
     def wait_until_shown(self, text: str) -> None:
         """Look at the screen until it shows something."""
+        self.wait_until_shown_after(0, text)
+
+    def wait_until_shown_after(self, start: int, text: str) -> bytes:
+        """Look until something follows the first ``start`` bytes; return what is between."""
         deadline = time.monotonic() + PATIENCE_S
-        while text.encode() not in self._shown:
+        while (at := self._shown.find(text.encode(), start)) < 0:
             remaining = deadline - time.monotonic()
-            assert remaining > 0, f"the terminal never showed {text!r}: {self._shown!r}"
+            assert remaining > 0, f"the terminal never showed {text!r}: {self._shown[start:]!r}"
             self._read(remaining)
+        return self._shown[start:at]
 
     def shown(self) -> bytes:
         """What it has shown up to now, with lines as they were written."""

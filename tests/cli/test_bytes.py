@@ -93,6 +93,7 @@ def test_bytes_in_every_position_come_back_as_they_were(
     save, named = own / "checkpoint-5", path_of(os.fsencode(own), b"save " + in_save)
     for folder in (save, named):
         folder.mkdir(parents=True)
+    (save / "model.safetensors").write_bytes(b"weights")
     (save / "trainer_state.json").write_text('{"global_step": 5}')
     elsewhere = path_of(os.fsencode(base), in_saves) / "checkpoint-5"
     shutil.copytree(save, elsewhere)

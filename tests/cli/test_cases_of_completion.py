@@ -94,6 +94,7 @@ def test_folders_that_only_look_like_saves_are_passed_over(
     for name in (*names, "checkpoint-100 (copy)", "step-10 ", "checkpoint-100\n"):
         folder = root.own() / name
         folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_bytes(b"weights")
         (folder / "trainer_state.json").write_text('{"global_step": 100}')
         (folder / ".metadata").write_text("metadata")
     watch = root.watch(framework=framework)
@@ -165,6 +166,7 @@ def test_a_watch_may_start_before_any_folder_is_there(root: Root, publish: Progr
     for step, folder in enumerate((root.path / "exec", root.own()), start=1):
         seen = elsewhere / f"checkpoint-{step}"
         seen.mkdir(parents=True)
+        (seen / "model.safetensors").write_bytes(b"weights")
         (seen / "trainer_state.json").write_text(f'{{"global_step": {step}}}')
         root.wait_until_published(seen, step, observer)
         assert watch.is_running()

@@ -82,7 +82,8 @@ class Job:
 
     def watch(self, *more: str) -> Running:
         """Start a watch."""
-        return self.start("watch", "-framework", "dcp", "-interval", "50ms", *more)
+        watch = ("-framework", "dcp", "-interval", "50ms", "-settle", "0s", *more)
+        return self.start("watch", *watch)
 
     def published(self) -> list[str]:
         """The names in pub/."""
@@ -107,7 +108,7 @@ def test_all_commands_work_on_s3(job: Job) -> None:
     for step in (1, 2, 3):
         job.save(step)
     job.run("resolve").well().answers("")
-    job.run("watch", "-framework", "dcp", "-once").well().says("published step 3")
+    job.run("watch", "-framework", "dcp", "-settle", "0s", "-once").well().says("published step 3")
     job.run("publish", f"{ROOT}/{SAVE}", "1").well().says("already published")
     job.run("resolve").well().answers(f"{ROOT}/exec/{ATTEMPT}/step-3\n")
     assert job.run("log").well().out.count(b"\n") == 3
@@ -119,6 +120,38 @@ def test_all_commands_work_on_s3(job: Job) -> None:
     assert json.loads(job.run("resolve", "-json").well().out)["save"] == (
         f"{ROOT}/exec/{ATTEMPT}/step-2"
     )
+
+
+def test_resolve_verifies_and_falls_back_on_s3(job: Job) -> None:
+    """With what was passed over in the document; nothing is written."""
+    for step in (1, 2, 3):
+        job.run("publish", job.save(step), str(step)).well()
+    for key in job.fake.names(BUCKET, f"job/exec/{ATTEMPT}/step-3/"):
+        job.fake.remove(BUCKET, key)
+    job.fake.remove(BUCKET, f"job/exec/{ATTEMPT}/step-2/.metadata")
+    keys = job.fake.names(BUCKET)
+    verify = ("-verify", "-framework", "dcp")
+    job.run("resolve", *verify).ended_with(3).answers("").says("step-3", "is not there")
+    ended = job.run("resolve", *verify, "-fallback").well().answers(f"{ROOT}/{SAVE}\n")
+    ended.says("step-3: the save is not there", "step-2: the save has no .metadata")
+    document = json.loads(job.run("resolve", "-json", *verify, "-fallback").well().out)
+    assert document["save"] == f"{ROOT}/{SAVE}"
+    assert [(refused["step"], refused["reason"]) for refused in document["passed_over"]] == [
+        (3, "is not there"),
+        (2, "has no .metadata"),
+    ]
+    job.run("resolve", "-step-at-most", "2").well().answers(f"{ROOT}/exec/{ATTEMPT}/step-2\n")
+    assert job.fake.names(BUCKET) == keys
+
+
+def test_a_save_on_s3_settles_between_two_looks(job: Job) -> None:
+    """Several servers stamp objects, so their age isn't known: the last look waits."""
+    job.save(1)
+    early = job.run("watch", "-framework", "dcp", "-settle", "300ms", "-once").well()
+    early.says("published step 1")
+    lists = [request for request in job.fake.requests if request.query.get("list-type")]
+    own = [request for request in lists if request.query.get("prefix", "").endswith("step-1/")]
+    assert len(own) >= 2
 
 
 def test_a_dry_prune_names_what_the_real_one_removes_and_removes_nothing(job: Job) -> None:

@@ -10,6 +10,7 @@ TRAINING = """\
 # OUT STEP STATUS: wait until the save before is published, save at STEP, stop at once
 until compgen -G "$CKPT/pub/*-$(printf %020d $(($2 - 1)))-*" >/dev/null; do sleep 0.01; done
 mkdir -p "$1/checkpoint-$2"
+echo weights >"$1/checkpoint-$2/model.safetensors"
 printf '{"global_step": %s}' "$2" >"$1/checkpoint-$2/trainer_state.json"
 exit "$3"
 """

@@ -73,7 +73,22 @@ def test_usage_is_2(publish: Program, arguments: Sequence[Argument]) -> None:
     assert ended.err.count(b"\n") == 1
 
 
+@pytest.mark.parametrize(
+    "flags", [("-step-at-most", "0"), ("-verify", "-framework", "dcp")], ids=" ".join
+)
+def test_nothing_that_can_be_resumed_from_is_3(
+    root: Root, publish: Program, flags: Sequence[str]
+) -> None:
+    """Although something is published: an empty answer would mean "from scratch"."""
+    root.publish(root.hf(1), 1)
+    ended = publish.run("resolve", "-checkpoint", root.path, *flags).ended_with(3).answers("")
+    assert ended.err.startswith(b"publish: error: ")
+    assert ended.err.count(b"\n") == 1
+
+
 def test_the_help_lists_the_statuses_that_there_are(publish: Program) -> None:
     """No more and no fewer than these tests know."""
     text = publish.run("-help").well().out.decode()
-    assert re.findall(r"^  (\d+)  ", text, re.MULTILINE) == ["0", "1", "2"]
+    assert re.findall(r"^  (\d+)  ", text, re.MULTILINE) == [
+        "0", "1", "2", "3", "74", "76", "126", "127",
+    ]  # fmt: skip

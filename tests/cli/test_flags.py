@@ -106,7 +106,7 @@ def test_a_word_that_is_like_nothing_points_to_the_help(publish: Program) -> Non
             "publish takes SAVE STEP; given: 'a' '1' 'b'",
         ),
         (["publish", "-checkpoint=/", "", "1"], "SAVE is empty"),
-        (["retract", "-checkpoint=/"], "retract takes ENTRY; given: none"),
+        (["retract", "-checkpoint=/"], "retract takes ENTRY or -claim; given: none"),
         (["retract", "-checkpoint=/", "-yes", "nonsense"], "'nonsense' is not an entry's name"),
         (["watch", "-checkpoint=/", "-framework=hff"], "framework 'hff' is not one of: hf, dcp"),
         (["watch", "-checkpoint=/", "-framework="], "framework '' is not one of: hf, dcp"),

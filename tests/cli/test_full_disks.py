@@ -80,13 +80,16 @@ def test_without_inodes_for_pub_itself_publishing_fails(mounts: Mounts, publish:
     assert root.resolve() == b""
 
 
+@pytest.mark.parametrize("is_claimed", [False, True])
 @pytest.mark.parametrize("use_up", [use_up_inodes, use_up_space])
 def test_a_full_disk_can_be_pruned(
-    mounts: Mounts, publish: Program, use_up: Callable[[Path], list[Path]]
+    mounts: Mounts, publish: Program, use_up: Callable[[Path], list[Path]], *, is_claimed: bool
 ) -> None:
     """That is when it is needed most."""
     folder = mounts.ext4("8m", "-N", "128")
     root = Root(folder / "ck", publish)
+    if is_claimed:
+        publish.run("claim", "-checkpoint", root.path).well()
     saves = [root.hf(step) for step in (1, 2, 3)]
     for step, save in enumerate(saves, start=1):
         (save / "model.safetensors").write_bytes(os.urandom(100_000))

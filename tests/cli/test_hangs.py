@@ -22,7 +22,7 @@ HUNG = [
     ("newfstatat", "{root}", "looking at the root"),
     ("newfstatat", MARKER, f"reading {MARKER}"),
     ("openat", MARKER, f"reading {MARKER}"),
-    ("newfstatat", f"{SAVE}/checkpoint-is-incomplete.txt", f"looking at {SAVE}/"),
+    ("getdents64", f"{{root}}/{SAVE}", f"listing all of {SAVE}"),
     ("newfstatat", SAVE, f"looking at {SAVE}"),
     ("fsync", "{root}/pub", "creating pub/"),
     ("fsync", "{root}", "creating pub/"),

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.roots import Root
 
-COMMANDS = ["resolve", "watch", "publish", "prune", "log", "retract"]
+COMMANDS = ["resolve", "watch", "run", "publish", "prune", "log", "retract"]
 
 
 @pytest.mark.parametrize("flag", ["-help", "--help", "-h"])
@@ -18,8 +18,8 @@ def test_the_help_lists_the_commands_and_the_statuses(publish: Program, flag: st
     text = ended.out.decode("ascii")
     for command in COMMANDS:
         assert re.search(rf"^  {command} +\w", text, re.MULTILINE), command
-    for status in (0, 1, 2):
-        assert re.search(rf"^  {status}  \w", text, re.MULTILINE)
+    for status in (0, 1, 2, 74, 76, 126, 127):
+        assert re.search(rf"^  {status} +\w", text, re.MULTILINE)
     assert "RESUME=$(publish resolve -checkpoint" in text
 
 

@@ -114,6 +114,7 @@ def test_a_folder_may_spell_its_step_with_zeros(root: Root, name: str) -> None:
     """Decimal digits only, as the rule says."""
     save = root.own() / name
     save.mkdir(parents=True)
+    (save / "model.safetensors").write_bytes(b"weights")
     (save / "trainer_state.json").write_text('{"global_step": 7}')
     watch = root.watch()
     root.wait_until_published(save, 7, watch)

@@ -220,6 +220,7 @@ def test_saves_elsewhere_below_the_root_are_watched_with_a_warning(
     """Another execution may write there too; a folder inside one's own needs no warning."""
     elsewhere = root.path / "shared/checkpoint-1"
     elsewhere.mkdir(parents=True)
+    (elsewhere / "model.safetensors").write_bytes(b"weights")
     (elsewhere / "trainer_state.json").write_text('{"global_step": 1}')
     watch = ("watch", "-checkpoint", root.path, "-framework", "hf", "-once", "-saves")
     ended = publish.run(*watch, "shared", cwd=root.path).well()
@@ -227,6 +228,7 @@ def test_saves_elsewhere_below_the_root_are_watched_with_a_warning(
     assert published(root, "shared/checkpoint-1")
     inner = root.own() / "trainer/checkpoint-2"
     inner.mkdir(parents=True)
+    (inner / "model.safetensors").write_bytes(b"weights")
     (inner / "trainer_state.json").write_text('{"global_step": 2}')
     assert b"warning" not in publish.run(*watch, inner.parent).well().err
     assert root.published_steps() == [1, 2]

@@ -112,6 +112,7 @@ def test_a_folder_above_the_saves(root: Root, strange: Maker, place: str) -> Non
     elsewhere = root.watch("-saves", f"{root}/elsewhere", attempt="other")
     seen = root.path / "elsewhere/checkpoint-1"
     seen.mkdir(parents=True)
+    (seen / "model.safetensors").write_bytes(b"weights")
     (seen / "trainer_state.json").write_text('{"global_step": 1}')
     root.wait_until_published(seen, 1, elsewhere)
     assert watch.is_running()
@@ -230,12 +231,25 @@ def test_a_link_to_nothing_beside_the_root_changes_nothing(
     root: Root, publish: Program, link: Maker
 ) -> None:
     """Unknown names directly under the root are somebody else's."""
-    for name in ("runs", "latest", "exec.old"):
+    for name in ("latest", "exec.old"):
         link(root.path / name)
     save = root.hf(1)
     root.publish(save, 1)
     root.assert_resolves_to(save)
     root.prune(1).well()
+
+
+@pytest.mark.parametrize("link", LINKS_TO_NOTHING, ids=lambda maker: maker.__name__)
+def test_without_the_claims_that_a_link_leads_to_nothing_is_removed(
+    root: Root, publish: Program, link: Maker
+) -> None:
+    """They may not be mounted here: who is loading what can't be told."""
+    link(root.path / "runs")
+    for step in (1, 2):
+        root.publish(root.hf(step), step)
+    root.assert_resolves_to(root.own() / "checkpoint-2")
+    root.prune(1).ended_with(1).says(root.path / "runs")
+    assert root.published_steps() == [1, 2]
 
 
 def test_pub_may_be_a_link_to_a_folder(root: Root, tmp_path: Path) -> None:

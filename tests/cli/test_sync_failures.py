@@ -136,6 +136,7 @@ LOOKS = [
     ("newfstatat", "exec/1.4101.0/checkpoint-1/trainer_state.json", BY_WATCH),
     ("openat", "exec/1.4101.0/checkpoint-1/trainer_state.json", BY_WATCH),
     ("read", "{root}/exec/1.4101.0/checkpoint-1/trainer_state.json", BY_WATCH),
+    ("getdents64", "{root}/exec/1.4101.0/checkpoint-1", BY_WATCH),
 ]
 
 

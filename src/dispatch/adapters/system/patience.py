@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from _thread import get_ident
 
+from dispatch.adapters.system.clock import SystemClock
+
 TYPE_CHECKING = False  # a program that never waits should not pay for the imports
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,10 +16,12 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-_WAIT_S_MAX = 1e9  # thirty years; a lock's time-out overflows at 292
+# Python runs a signal's handler on the main thread alone, between two instructions. One that comes
+# just before a wait, or is given to another thread, would be handled only when the wait ends.
+_SLICE_S = 0.5
 
 
-class ThreadPatience:
+class ThreadPatience(SystemClock):
     """`dispatch.ports.waiting.Patience` by a worker thread, started at the first call.
 
     A call that outlives its limit keeps its thread: nothing can interrupt a hung file system.
@@ -33,7 +37,7 @@ class ThreadPatience:
 
     def call(self, work: Callable[[], T], time_out: float) -> T:
         """See `dispatch.ports.waiting.Patience`."""
-        from queue import Empty, SimpleQueue
+        from queue import SimpleQueue
 
         outcomes: SimpleQueue[Callable[[], T]] = SimpleQueue()
 
@@ -58,11 +62,25 @@ class ThreadPatience:
             self._workers[caller] = _start_worker()
         self._workers[caller].put(request)
         try:
-            outcome = outcomes.get(timeout=min(time_out, _WAIT_S_MAX))
-        except Empty:
+            outcome = self._first_of(outcomes, time_out)
+        except TimeoutError:
             self._workers.pop(caller).put(None)
-            raise TimeoutError from None
+            raise
         return outcome()
+
+    def _first_of(self, outcomes: SimpleQueue[Callable[[], T]], time_out: float) -> Callable[[], T]:
+        from queue import Empty
+
+        deadline = self.monotonic() + time_out
+        while (left := deadline - self.monotonic()) > _SLICE_S:
+            try:
+                return outcomes.get(timeout=_SLICE_S)
+            except Empty:
+                pass
+        try:
+            return outcomes.get(timeout=max(0.0, left))
+        except Empty:
+            raise TimeoutError from None
 
 
 def _start_worker() -> SimpleQueue[Callable[[], None] | None]:

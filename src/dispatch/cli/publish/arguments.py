@@ -13,7 +13,6 @@ TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_LATER = frozenset({"claim", "run"})
 _SECONDS_MAX = 1e9  # thirty years: what is longer is for ever, and overflows what waits
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 DURATION_FORM = "a number and a unit, such as 10s, 1m30s, 500ms or 2h"
@@ -57,11 +56,24 @@ class Command:
         details: A paragraph or more for its own help.
         flags: Its flags, in the order of the help.
         operands: What its operands are called.
+        rest: What comes after ``--``, whatever it looks like; empty for a command without. It is
+            then the operands.
         required: The flags that have to be given.
         example: A worked example: lines to type and what they print.
+        instead: The flag that stands in the place of the operands; empty for none.
     """
 
-    __slots__ = ("details", "example", "flags", "name", "operands", "required", "summary")
+    __slots__ = (
+        "details",
+        "example",
+        "flags",
+        "instead",
+        "name",
+        "operands",
+        "required",
+        "rest",
+        "summary",
+    )
 
     def __init__(
         self,
@@ -71,16 +83,20 @@ class Command:
         details: str,
         flags: Sequence[Flag],
         operands: Sequence[str] = (),
+        rest: str = "",
         required: Sequence[str] = ("checkpoint",),
         example: str,
+        instead: str = "",
     ) -> None:
         self.name = name
         self.summary = summary
         self.details = details
         self.flags = flags
         self.operands = operands
+        self.rest = rest
         self.required = required
         self.example = example
+        self.instead = instead
 
 
 class Arguments:
@@ -115,12 +131,27 @@ class Arguments:
         Raises:
             InvalidInputError: It is no duration; the message says what form it should have.
         """
-        text = self.text(flag) or ""
-        seconds = parse_duration(text)
+        seconds = self.seconds_if_any(flag)
         if not seconds:
+            text = self.text(flag) or ""
             message = f"-{flag} {text!r} is not a duration over zero: {DURATION_FORM}"
             raise InvalidInputError(message)
         return min(seconds, _SECONDS_MAX)
+
+    def seconds_if_any(self, flag: str) -> float | None:
+        """A flag's value as a duration, which may be zero; None when it was not given.
+
+        Raises:
+            InvalidInputError: It is no duration; the message says what form it should have.
+        """
+        text = self.text(flag)
+        if text is None:
+            return None
+        seconds = parse_duration(text)
+        if seconds is None:
+            message = f"-{flag} {text!r} is not a duration: {DURATION_FORM}"
+            raise InvalidInputError(message)
+        return seconds
 
     def count(self, flag: str) -> int | None:
         """A flag's value as a number of at least 1; None when it was not given.
@@ -167,11 +198,13 @@ def parse(command: Command, arguments: list[bytes]) -> Arguments:
 
     Raises:
         InvalidInputError: An unknown flag (the nearest one is suggested), one given twice or
-            without its value, a missing one, or too many or too few operands.
+            without its value, a missing one, too many or too few operands, or nothing after
+            ``--`` where something has to be.
     """
     known = {flag.name: flag for flag in command.flags}
     given: dict[str, bytes] = {}
     operands: list[bytes] = []
+    see_help = _see_help(command.name)
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
@@ -179,13 +212,18 @@ def parse(command: Command, arguments: list[bytes]) -> Arguments:
             operands += rest
             break
         if argument.startswith(b"-") and argument != b"-":
-            flag, value = _flag_and_value(argument, rest, known, _see_help(command.name))
+            hint = f"Those of the {command.rest} come after `--`." if command.rest else see_help
+            flag, value = _flag_and_value(argument, rest, known, hint)
             if flag.name in given and flag.repeats:
                 value = given[flag.name] + b" " + value
             elif flag.name in given:
                 message = f"-{flag.name} is given twice"
                 raise InvalidInputError(message)
             given[flag.name] = value
+        elif command.rest:
+            message = f"{command.name} takes its {command.rest} after `--`, which is missing"
+            message += f" before {os.fsdecode(argument)!r}"
+            raise InvalidInputError(message, hint=see_help)
         else:
             operands.append(argument)
     _require(command, given, operands)
@@ -219,12 +257,17 @@ def _require(command: Command, given: dict[str, bytes], operands: list[bytes]) -
         if name not in given:
             message = f"{command.name} needs -{name}"
             raise InvalidInputError(message, hint=_see_help(command.name))
-    if len(operands) != len(command.operands):
-        expected = " ".join(command.operands) or "no operands"
+    if command.rest and not operands:
+        message = f"{command.name} needs a {command.rest} after `--`"
+        raise InvalidInputError(message, hint=_see_help(command.name))
+    names = () if command.instead in given else command.operands
+    if not command.rest and len(operands) != len(names):
+        expected = " ".join(names) or "no operands"
         from dispatch.model.shown import shown  # start-up time: only errors need it
 
         these = " ".join(map(shown, map(os.fsdecode, operands))) or "none"
-        message = f"{command.name} takes {expected}; given: {these}"
+        other = f" or -{command.instead}" if names and command.instead else ""
+        message = f"{command.name} takes {expected}{other}; given: {these}"
         raise InvalidInputError(message, hint=_see_help(command.name))
 
 
@@ -234,9 +277,6 @@ def refuse_unknown_command(text: str, names: Iterable[str]) -> None:
     Raises:
         InvalidInputError: It is none of them.
     """
-    if text in _LATER:
-        message = f"command {text!r} isn't built yet"
-        raise InvalidInputError(message, kind="not-built", hint="The README says what is.")
     if text not in names:
         from dispatch.model.shown import shown
 

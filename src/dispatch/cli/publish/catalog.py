@@ -21,6 +21,15 @@ _STORE = (
 _ATTEMPT = Flag("attempt", "TOKEN", "This execution's attempt, over DISPATCH_ATTEMPT.")
 _EPOCH = Flag("epoch", "NUMBER", "This execution's epoch, over DISPATCH_EPOCH.")
 _FRAMEWORK = Flag("framework", "NAME", "Who writes the saves: hf (Trainer) or dcp (PyTorch DCP).")
+_INTERVAL = Flag("interval", "DURATION", "From one scan to the next.", "10s")
+_SAVES = Flag("saves", "DIR", "The folder of the saves, when it is another one.")
+_KEEP_EVERY = Flag("keep-every", "K", "Also keep the best save of each step that K divides.")
+_RANKS = Flag("ranks", "N", "How many processes save, at least 1; else each save shows it.")
+_SETTLE = Flag("settle", "DURATION", "How long a save has to look the same; else it shows.")
+_CHOOSING = (
+    Flag("epoch-below", "NUMBER", "Only publications of a smaller epoch."),
+    Flag("step-at-most", "NUMBER", "Only publications of this step or a lower one."),
+)
 _SYNC = Flag("sync", "", "Sync each save's files and folders before it is published.")
 _JSON = Flag("json", "", "One JSON document as the answer; objects on stderr, one a line.")
 _DEBUG = Flag("debug", "", "Show the traceback of an unexpected fault.")
@@ -30,7 +39,10 @@ _COMMON = (_JSON, _DEBUG)
 _RESOLVE = """\
 Prints the absolute path of the latest published save: the greatest (epoch, step).
 Prints nothing, with status 0, when nothing is published. A pure read: it needs no
-write permission, and does not look at the save itself."""
+write permission, and does not look at the save itself, unless -verify is given:
+then a save that is gone or incomplete is named, with status 3, or passed over for
+the next older one with -fallback. -epoch-below and -step-at-most choose an older
+save on purpose. Where none is left to choose, the status is 3, too."""
 _RESOLVE_EXAMPLE = """\
 $ RESUME=$(publish resolve -checkpoint /lustre/team/finetune) || exit 1
 $ echo "$RESUME"
@@ -38,13 +50,36 @@ $ echo "$RESUME"
 
 _WATCH = """\
 Looks into ROOT/exec/$DISPATCH_ATTEMPT every interval and publishes what is
-complete; one line on stderr for each. On SIGTERM or SIGINT it looks once more and
-ends with status 0. The first error ends it with status 1: a job script should
-treat a watch that ended early as a failure. A scheduler that signals every process
-of a job (Slurm does) ends it before a trainer's last save is finished."""
+complete; one line on stderr for each. A save that others may still be writing to
+is published once it has looked the same for a while (-settle). On SIGTERM or
+SIGINT it looks once more, waits for what hasn't settled, names each save that it
+passed over with the reason, and ends with status 0. The first error ends it with
+status 1: a job script should treat a watch that ended early as a failure. A
+scheduler that signals every process of a job (Slurm does) ends it before a
+trainer's last save is finished."""
 _WATCH_EXAMPLE = """\
 $ publish watch -checkpoint /lustre/team/finetune -framework hf &
 publish: published step 500: /lustre/team/finetune/exec/1.4101.0.9f3a/checkpoint-500"""
+
+_RUN = """\
+Claims the epoch, publishes complete saves that older executions left unpublished,
+runs COMMAND, publishes its saves while it runs and until it has really ended, prunes,
+and ends with its status: its own, or 128 and the signal that killed it. Every rank
+resumes from the same save, and an older one that flags choose is published again, so
+that a crash does not undo the choice. When a newer execution has claimed the root,
+COMMAND gets SIGTERM once, and the status is 76.
+In COMMAND, {out} is this execution's folder (made if it is missing), {attempt} its
+attempt, and {resume} the save to resume from. An argument {resume} or
+--flag={resume} goes when there is none, and so does the --flag of --flag {resume}.
+{{out}} stands for {out} itself, and so on; other braces mean nothing. COMMAND also
+finds DISPATCH_RESUME (not set when there is none) and DISPATCH_OUT.
+Signals are handed on to COMMAND and all in its process group; SIGTERM is not in a
+Slurm job, since Slurm sends it to every process itself. Errors of the store never
+stop COMMAND: they are said, and tried again."""
+_RUN_EXAMPLE = """\
+$ publish run -checkpoint /lustre/team/finetune -framework hf -keep 3 -- \\
+    python train.py --output_dir {out} --resume_from_checkpoint {resume}
+publish: resuming from step 500: /lustre/team/finetune/exec/1.4101.0.9f3a/checkpoint-500"""
 
 _PUBLISH = """\
 Publishes SAVE, a folder or a file below ROOT (absolute, or relative to the working
@@ -65,6 +100,16 @@ $ publish prune -checkpoint /lustre/team/finetune -keep 3 -v
 entry 00000000000001000000-00000000000000000100-MV4GKYZPGEXDIMJQGEXDALRZMYZWCL3TORSXALJRGAYA
 folder /lustre/team/finetune/exec/1.4101.0.9f3a/step-100"""
 
+_CLAIM = """\
+Makes DISPATCH_EPOCH this attempt's own, so that no other start of the job has it.
+Status 0, also when this attempt has it already; 76 when another attempt has it, or a
+greater epoch is claimed: this execution should end. Claim before you resolve: from
+then on no prune removes what this execution may be loading, until it has published
+a save of its own."""
+_CLAIM_EXAMPLE = """\
+$ publish claim -checkpoint /lustre/team/finetune || exit
+publish: epoch 1000000 belongs to attempt '1.4101.0.9f3a'"""
+
 _LOG = """\
 One line for each: epoch (generation, submission, restart), step, age, path. Marks
 the latest, and those of a higher step that it outranks by epoch."""
@@ -76,7 +121,8 @@ g0 n1 r0  5000  20s  outranked  exec/1.4101.0.9f3a/checkpoint-5000"""
 _RETRACT = """\
 Removes one entry, given by its name in pub/, and never the folder that it names.
 Says what resolve answers before and after. Asks on a terminal, and needs -yes
-elsewhere."""
+elsewhere. With -claim EPOCH it removes the claim of an epoch instead, and what that
+execution resumes from."""
 _RETRACT_EXAMPLE = """\
 $ publish retract -checkpoint /lustre/team/finetune -yes \\
     00000000000001000000-00000000000000000500-MV4GKYZPGEXDIMJQGEXDAL3DNBSWG23QN5UW45BNGUYDA"""
@@ -102,7 +148,15 @@ COMMANDS = {
             "resolve",
             summary="print the save to resume from, or nothing",
             details=_RESOLVE,
-            flags=(_CHECKPOINT, *_STORE, *_COMMON),
+            flags=(
+                _CHECKPOINT,
+                Flag("verify", "", "Check that the save is there and complete."),
+                _FRAMEWORK,
+                Flag("fallback", "", "With -verify: pass over saves that are not, to older ones."),
+                *_CHOOSING,
+                *_STORE,
+                *_COMMON,
+            ),
             example=_RESOLVE_EXAMPLE,
         ),
         Command(
@@ -112,10 +166,12 @@ COMMANDS = {
             flags=(
                 _CHECKPOINT,
                 _FRAMEWORK,
-                Flag("interval", "DURATION", "From one scan to the next.", "10s"),
+                _INTERVAL,
                 Flag("timeout", "DURATION", "End when the store is silent this long.", "2m"),
-                Flag("saves", "DIR", "The folder of the saves, when it is another one."),
-                Flag("once", "", "Scan once, and end."),
+                _SAVES,
+                _RANKS,
+                _SETTLE,
+                Flag("once", "", "Take the last look at once, and end."),
                 _SYNC,
                 _ATTEMPT,
                 _EPOCH,
@@ -124,6 +180,42 @@ COMMANDS = {
             ),
             required=("checkpoint", "framework"),
             example=_WATCH_EXAMPLE,
+        ),
+        Command(
+            "claim",
+            summary="make the epoch this execution's own",
+            details=_CLAIM,
+            flags=(_CHECKPOINT, _ATTEMPT, _EPOCH, *_STORE, *_COMMON),
+            example=_CLAIM_EXAMPLE,
+        ),
+        Command(
+            "run",
+            summary="run a command, and publish its saves until it has really ended",
+            details=_RUN,
+            flags=(
+                _CHECKPOINT,
+                _FRAMEWORK,
+                Flag("keep", "N", "Prune in the end: how many of the latest publications stay."),
+                _KEEP_EVERY,
+                Flag("grace", "DURATION", "From SIGTERM or SIGINT to SIGKILL.", "10m"),
+                Flag("forward", "WHEN", "Hand signals on: auto, always or never.", "auto"),
+                _INTERVAL,
+                Flag("timeout", "DURATION", "How long to wait for the store.", "2m"),
+                _SAVES,
+                _RANKS,
+                _SETTLE,
+                *_CHOOSING,
+                Flag("fallback", "", "Pass over saves that are not complete, to older ones."),
+                Flag("no-claim", "", "Do without claims."),
+                Flag("no-sync", "", "Do not sync each save before it is published."),
+                _ATTEMPT,
+                _EPOCH,
+                *_STORE,
+                *_COMMON,
+            ),
+            rest="COMMAND",
+            required=("checkpoint", "framework"),
+            example=_RUN_EXAMPLE,
         ),
         Command(
             "publish",
@@ -140,7 +232,7 @@ COMMANDS = {
             flags=(
                 _CHECKPOINT,
                 Flag("keep", "N", "How many of the latest publications stay, at least 1."),
-                Flag("keep-every", "K", "Also keep the best save of each step that K divides."),
+                _KEEP_EVERY,
                 Flag("dry-run", "", "Say what would be removed, and remove nothing."),
                 Flag("v", "", "Print each removed entry and folder to stdout."),
                 _EPOCH,
@@ -161,8 +253,15 @@ COMMANDS = {
             "retract",
             summary="take back one publication that was made by mistake",
             details=_RETRACT,
-            flags=(_CHECKPOINT, Flag("yes", "", "Do not ask."), *_STORE, *_COMMON),
+            flags=(
+                _CHECKPOINT,
+                Flag("claim", "EPOCH", "Take back the claim of this epoch instead."),
+                Flag("yes", "", "Do not ask."),
+                *_STORE,
+                *_COMMON,
+            ),
             operands=("ENTRY",),
+            instead="claim",
             example=_RETRACT_EXAMPLE,
         ),
         Command(

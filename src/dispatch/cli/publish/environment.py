@@ -24,15 +24,14 @@ def attempt(arguments: Arguments) -> bytes:
     return parse_attempt(_required(arguments, "attempt"), _shown(arguments, "attempt"))
 
 
-def refuse_malformed_attempt(arguments: Arguments) -> None:
-    """Refuse a token that is there and malformed, where none is needed.
+def attempt_if_any(arguments: Arguments) -> bytes | None:
+    """The token, or None when there is none.
 
     Raises:
-        InvalidInputError: It is malformed.
+        InvalidInputError: It is there and malformed.
     """
     text = _value(arguments, "attempt")
-    if text is not None:
-        parse_attempt(text, _shown(arguments, "attempt"))
+    return None if text is None else parse_attempt(text, _shown(arguments, "attempt"))
 
 
 def epoch(arguments: Arguments) -> int:
@@ -89,6 +88,43 @@ def _working_directory() -> bytes:
 def variables() -> Mapping[str, str]:
     """All of the environment, for the settings of a store and for sources of its keys."""
     return os.environ
+
+
+def is_in_slurm_job() -> bool:
+    """Whether Slurm started this, and so signals every process of it itself."""
+    return "SLURM_JOB_ID" in os.environ
+
+
+def of_command(
+    *, attempt: bytes, epoch: int, out: bytes, resume: bytes | None
+) -> dict[bytes, bytes]:
+    """The environment of a command: our own, and what it may want to know of its execution.
+
+    ``DISPATCH_RESUME`` isn't set where there is nothing to resume from: what programs make of a
+    missing variable (None) is what trainers take for that, and an empty path isn't.
+    """
+    given = {
+        **_inherited(),
+        b"DISPATCH_ATTEMPT": attempt,
+        b"DISPATCH_EPOCH": b"%d" % epoch,
+        b"DISPATCH_OUT": out,
+    }
+    given.pop(b"DISPATCH_RESUME", None)  # of an execution that runs this one
+    if resume is not None:
+        given[b"DISPATCH_RESUME"] = resume
+    return given
+
+
+def _inherited() -> dict[bytes, bytes]:
+    """The variables that we were given. Python sets LC_CTYPE when no locale is (PEP 538)."""
+    variables = dict(os.environb)
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            if b"\0LC_CTYPE=" not in b"\0" + file.read():
+                variables.pop(b"LC_CTYPE", None)
+    except OSError:
+        pass
+    return variables
 
 
 def _parse_epoch(arguments: Arguments, text: str) -> int:

@@ -32,7 +32,7 @@ def of_program() -> str:
     """The page of `publish -help`."""
     width = max(map(len, COMMANDS))
     commands = "\n".join(f"  {c.name:{width}}  {c.summary}" for c in COMMANDS.values())
-    statuses = "\n".join(f"  {code}  {text}" for code, text in exitcodes.MEANINGS.items())
+    statuses = "\n".join(f"  {code:<3}  {text}" for code, text in exitcodes.MEANINGS.items())
     return _INTRODUCTION.format(commands=commands, statuses=statuses)
 
 
@@ -40,8 +40,9 @@ def of_command(command: Command) -> str:
     """The page of `publish COMMAND -help`."""
     required = "".join(f" -{f.name} {f.value}" for f in command.flags if f.name in command.required)
     operands = "".join(f" {operand}" for operand in command.operands)
+    operands += f" -- {command.rest}..." if command.rest else ""
     parts = [
-        f"usage: publish {command.name}{required} [flags]{operands}",
+        f"usage: publish {command.name}{required} [flags]{operands}{_instead(command)}",
         command.details,
         "flags:\n" + "\n".join(map(_flag, command.flags)),
     ]
@@ -49,6 +50,10 @@ def of_command(command: Command) -> str:
         parts.append(f"A DURATION is {DURATION_FORM}.")
     parts.append("example:\n" + "\n".join(f"  {line}" for line in command.example.splitlines()))
     return "\n\n".join(parts)
+
+
+def _instead(command: Command) -> str:
+    return "".join(f" | -{f.name} {f.value}" for f in command.flags if f.name == command.instead)
 
 
 def _flag(flag: Flag) -> str:

@@ -37,7 +37,8 @@ def run(arguments: list[bytes]) -> int:
         if command.name != "watch":
             start.die_of_signals()
         status = _load(command)(parse(command, rest), output)
-        output.close()
+        if not command.rest:  # what runs a command answers nothing: stdout is that command's
+            output.close()
     except DispatchError as error:
         output.say(_with_hint(error), "error", {"kind": error.kind})
         return exitcodes.of_error(error)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SIGNALS = (_signal.SIGTERM, _signal.SIGINT)
 _ALL = (*SIGNALS, _signal.SIGHUP)
-_ignored = {number for number in _ALL if _signal.getsignal(number) == _signal.SIG_IGN}
+ignored = {number for number in _ALL if _signal.getsignal(number) == _signal.SIG_IGN}
 received: list[int] = []
 
 
@@ -22,22 +22,23 @@ def _remember(number: int, _frame: object) -> None:
 
 
 def handle(
-    handler: Callable[[int, object], None], *, ignored: bool = True, hangup: bool = False
+    handler: Callable[[int, object], None], *, also_ignored: bool = True, hangup: bool = False
 ) -> None:
     """From now on let ``handler`` see the signals that end a program.
 
     Args:
         handler: What is called with a signal's number.
-        ignored: Whether also those that the caller ignores; else they are ignored.
+        also_ignored: Whether also those that the caller ignores; else they are ignored.
         hangup: Whether also SIGHUP.
     """
     for number in _ALL if hangup else SIGNALS:
-        heeds = ignored or number not in _ignored
+        heeds = also_ignored or number not in ignored
         _signal.signal(number, handler if heeds else _signal.SIG_IGN)
 
 
 handle(_remember)
-_signal.pthread_sigmask(_signal.SIG_UNBLOCK, SIGNALS)  # a blocked SIGTERM would never end a watch
+# A blocked SIGTERM would never end a watch. What was blocked, a command that we run has to get.
+blocked = _signal.pthread_sigmask(_signal.SIG_UNBLOCK, SIGNALS)
 
 
 def die_of_signals() -> None:
@@ -46,12 +47,21 @@ def die_of_signals() -> None:
     Whatever dies here leaves nothing that harms (a prune may leave whole saves that nothing
     names), and dying of the signal, without a word, is what shells expect. A signal that the
     caller ignores (``trap '' TERM``, nohup) is ignored, as shells expect too.
+
+    Process 1 of a container ends with the status that a shell would show: the kernel lets no
+    signal end it.
     """
+    is_first = os.getpid() == 1
     for number in _ALL:
-        _signal.signal(number, _signal.SIG_IGN if number in _ignored else _signal.SIG_DFL)
+        ends = _end if is_first else _signal.SIG_DFL
+        _signal.signal(number, _signal.SIG_IGN if number in ignored else ends)
     for number in received:
         os.kill(os.getpid(), number)
     received.clear()
+
+
+def _end(number: int, _frame: object) -> None:
+    os._exit(128 + number)
 
 
 def _open_missing_descriptors() -> None:

@@ -28,7 +28,7 @@ class SignalStop:
         self._is_set = False
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         _signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        start.handle(self._handle, ignored=ignored, hangup=hangup)
+        start.handle(self._handle, also_ignored=ignored, hangup=hangup)
         if start.received:  # between the program's first line and this one
             self.set()
 

@@ -7,7 +7,7 @@ import os
 from dispatch.checkpoint.opening import open_store
 from dispatch.cli.publish.output import json_text
 from dispatch.cli.publish.progress import Progress
-from dispatch.errors import InvalidInputError, UnavailableError
+from dispatch.errors import DispatchError, InvalidInputError, UnavailableError
 
 TYPE_CHECKING = False  # typing itself costs 8 ms at start
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dispatch.checkpoint.log import Log
     from dispatch.cli.publish.arguments import Arguments
     from dispatch.cli.publish.output import Json, Output
+    from dispatch.ports.store import ClaimsStore
 
     T = TypeVar("T")
 
@@ -114,6 +115,12 @@ def say_published(log: Log, entry: Entry, output: Output) -> None:
     output.say(message, fields={"event": "published", **document_of(log, entry)})
 
 
+def say_passed_over(location: str, reason: str, output: Output) -> None:
+    """One line for one save that is not published, or not chosen."""
+    fields = {"event": "passed-over", "save": json_text(location), "reason": reason}
+    output.say(f"passed over: {location}: the save {reason}", "warning", fields)
+
+
 def say_if_overtaken(latest: Entry | None, epoch: int, output: Output) -> None:
     """A line when the latest publication is of a greater epoch than this execution's."""
     if latest is not None and latest.epoch > epoch:
@@ -123,6 +130,25 @@ def say_if_overtaken(latest: Entry | None, epoch: int, output: Output) -> None:
             "warning",
             {"event": "overtaken", "latest_epoch": latest.epoch, "epoch": epoch},
         )
+
+
+def refuse_if_taken(store: ClaimsStore, epoch: int, attempt: bytes, output: Output) -> None:
+    """Refuse to publish under an epoch that another attempt has claimed (format §10).
+
+    A claim that can't be read is warned of and no more: nothing is lost by publishing.
+
+    Raises:
+        OvertakenError: Another attempt has it.
+    """
+    from dispatch.checkpoint.execution import refuse_if_taken as refuse
+    from dispatch.errors import OvertakenError
+
+    try:
+        refuse(store, epoch, attempt)
+    except OvertakenError:
+        raise
+    except DispatchError as error:
+        output.say(f"whether epoch {epoch} is claimed can't be told: {error}", "warning")
 
 
 def warn_unreadable(why: str, output: Output) -> None:

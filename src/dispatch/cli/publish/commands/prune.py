@@ -25,15 +25,27 @@ def run(arguments: Arguments, output: Output) -> int:
             latest = log.resolve()
         wiring.say_if_overtaken(latest, epoch, output)
     with wiring.listing(log, output) as shown:
-        result = log.prune(keep, keep_every, dry_run=is_dry, progress=shown.say)
+        result = log.prune(keep, keep_every, epoch=epoch, dry_run=is_dry, progress=shown.say)
+    say_held(result, output, "would be" if is_dry else "was")
+    say_skipped(result, output, "would leave" if is_dry else "left")
+    _answer(result, arguments, output)
+    return exitcodes.FAILED if any(folder.failed for folder in result.skipped) else exitcodes.OK
+
+
+def say_held(result: PruneResult, output: Output, was: str = "was") -> None:
+    """A line when a claim kept a prune from removing anything."""
+    if result.held is not None:
+        fields = {"event": "held", "reason": result.held}
+        output.say(f"nothing {was} removed: {result.held}", fields=fields)
+
+
+def say_skipped(result: PruneResult, output: Output, left: str = "left") -> None:
+    """A line for each folder that a prune left in place, and why."""
     for folder in result.skipped:
-        left = "would leave" if is_dry else "left"
         level = "error" if folder.failed else "info"
         message = f"{left} {folder.location}: {folder.reason}"
         fields = {"event": "left", "folder": json_text(folder.location), "reason": folder.reason}
         output.say(message, level, fields)
-    _answer(result, arguments, output)
-    return exitcodes.FAILED if any(folder.failed for folder in result.skipped) else exitcodes.OK
 
 
 def _answer(result: PruneResult, arguments: Arguments, output: Output) -> None:
@@ -41,6 +53,7 @@ def _answer(result: PruneResult, arguments: Arguments, output: Output) -> None:
         output.document(
             {
                 "dry_run": arguments.has("dry-run"),
+                "held": result.held,
                 "entries": [entry.name() for entry in result.entries],
                 "folders": [json_text(location) for location in result.folders],
                 "skipped": [

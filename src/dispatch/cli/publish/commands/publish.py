@@ -22,12 +22,14 @@ def run(arguments: Arguments, output: Output) -> int:
     if not spelled:
         message = "SAVE is empty"
         raise InvalidInputError(message)
-    environment.refuse_malformed_attempt(arguments)
+    attempt = environment.attempt_if_any(arguments)
     epoch = environment.epoch(arguments)
     step = parse_step(os.fsdecode(step_text))
     log = wiring.open_log(arguments)
     save = environment.absolute(spelled)
     with Progress(f"publishing {os.fsdecode(save)}", output):
+        if attempt is not None:
+            wiring.refuse_if_taken(log.store, epoch, attempt, output)
         try:
             entry = log.publish(epoch, step, save, sync=arguments.has("sync"))
             is_new = True

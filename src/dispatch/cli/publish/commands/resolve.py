@@ -10,9 +10,16 @@ if TYPE_CHECKING:
     from dispatch.cli.publish.arguments import Arguments
     from dispatch.cli.publish.output import Output
 
+_CHOOSING = ("verify", "framework", "fallback", "epoch-below", "step-at-most")
+
 
 def run(arguments: Arguments, output: Output) -> int:
-    """Print the latest publication's location, or nothing."""
+    """Print the location of the latest publication, or of the one that flags choose; or nothing."""
+    if any(map(arguments.has, _CHOOSING)):
+        # The plain answer is asked for at each start, and shall not pay for this.
+        from dispatch.cli.publish.choosing import choose
+
+        return choose(arguments, output)
     log = wiring.open_log(arguments)
     with wiring.listing(log, output):
         entry = log.resolve()

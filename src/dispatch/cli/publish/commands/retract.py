@@ -7,21 +7,26 @@ import os
 from dispatch.checkpoint.entry import parse_entry_name
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import wiring
+from dispatch.cli.publish.output import json_text
+from dispatch.cli.publish.progress import Progress
 from dispatch.errors import InvalidInputError, MalformedError, NotFoundError
+from dispatch.model.number import parse_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dispatch.checkpoint.entry import Entry
     from dispatch.checkpoint.log import Log
     from dispatch.cli.publish.arguments import Arguments
-    from dispatch.cli.publish.output import Output
+    from dispatch.cli.publish.output import Json, Output
 
 _STDIN = 0
 _ANSWER_BYTES_MAX = 1024
 
 
 def run(arguments: Arguments, output: Output) -> int:
-    """Remove one entry, after asking."""
+    """Remove one entry, or one claim, after asking."""
+    if arguments.has("claim"):
+        return _retract_claim(arguments, output)
     name = os.fsdecode(arguments.operands[0])
     try:
         entry = parse_entry_name(name)
@@ -56,6 +61,34 @@ def run(arguments: Arguments, output: Output) -> int:
             }
         )
     return exitcodes.OK
+
+
+def _retract_claim(arguments: Arguments, output: Output) -> int:
+    from dispatch.checkpoint.claims import read_claims
+
+    epoch = parse_number("-claim", arguments.text("claim") or "")
+    log = wiring.open_log(arguments)
+    with Progress("listing claims", output):
+        before = read_claims(log.store)
+        attempt, resume = log.claim_of(epoch)
+    after = max((claimed for claimed in before.epochs if claimed != epoch), default=None)
+    output.say(f"epoch {epoch} belongs to attempt {attempt!r}, which resumes from {resume or '-'}")
+    output.say(f"greatest claimed epoch  {_show_epoch(before.greatest)}")
+    output.say(f"it would be             {_show_epoch(after)}")
+    if not arguments.has("yes") and not _confirmed(output):
+        output.say("nothing was retracted", "error")
+        return exitcodes.FAILED
+    log.retract_claim(epoch)
+    now = read_claims(log.store).greatest
+    output.say(f"retracted; it is        {_show_epoch(now)}")
+    if output.is_json:
+        retracted: Json = {"epoch": epoch, "attempt": json_text(attempt), "resume": resume}
+        output.document({"retracted": retracted, "before": before.greatest, "after": now})
+    return exitcodes.OK
+
+
+def _show_epoch(epoch: int | None) -> str:
+    return "none" if epoch is None else str(epoch)
 
 
 def _show(log: Log, entry: Entry | None) -> str:

@@ -6,6 +6,7 @@ import os
 
 from dispatch.checkpoint.completion import parse_framework
 from dispatch.checkpoint.entry import PATH_BYTES_MAX, Entry, why_invalid
+from dispatch.checkpoint.patient import PatientStore
 from dispatch.checkpoint.publishing import refuse_unpublishable
 from dispatch.checkpoint.watch import Watcher
 from dispatch.cli import exitcodes
@@ -27,27 +28,52 @@ _POLL_MS_MAX = 2**31 - 1  # what poll(2) can wait: 24 days
 def run(arguments: Arguments, output: Output) -> int:
     """Publish what is complete until a signal, an error, or ``-once`` ends it."""
     stop = SignalStop()
+    watcher = open_watcher(arguments, output, sync=arguments.has("sync"))
+    store = PatientStore(watcher.log.store, watcher.log.patience, watcher.time_out)
+    wiring.refuse_if_taken(store, watcher.epoch, environment.attempt(arguments), output)
+    _say_if_overtaken(watcher, output)
+    if arguments.has("once"):
+        entries = watcher.last_look()
+        if output.is_json:
+            output.document([wiring.document_of(watcher.log, entry) for entry in entries])
+    else:
+        watcher.watch(stop)
+    return exitcodes.OK
+
+
+def open_watcher(arguments: Arguments, output: Output, *, sync: bool) -> Watcher:
+    """The watcher that the flags and the environment describe, which says what it does.
+
+    Raises:
+        InvalidInputError: One of them is wrong, or no save could ever be published.
+        DispatchError: The root can't be opened.
+    """
     attempt = environment.attempt(arguments)
     epoch = environment.epoch(arguments)
     framework = parse_framework(arguments.text("framework") or "")
     interval = min(arguments.seconds("interval"), _POLL_MS_MAX / 1000)
     time_out = arguments.seconds("timeout")
     own = b"exec/" + attempt
-    log, saves = wiring.within(time_out, arguments, lambda: _open(own, arguments, output))
+
+    def work() -> tuple[Log, bytes]:
+        if sync:
+            __import__("dispatch.adapters.posix.syncing")  # now: publish.pyz may be replaced later
+        log = wiring.open_log(arguments)
+        return log, _saves(log, own, arguments, output)
+
+    log, saves = wiring.within(time_out, arguments, work)
     _check_room(framework, saves, output)
 
     def published(entry: Entry) -> None:
         wiring.say_published(log, entry, output)
 
     def disappeared(entry: Entry) -> None:
-        message = (
-            f"published save is gone: {log.location(entry)}. Did the trainer delete it "
-            "(save_total_limit is set?)? Leave that to `publish prune`"
-        )
-        fields = {"event": "disappeared", **wiring.document_of(log, entry)}
-        output.say(message, "warning", fields)
+        _say_disappeared(log, entry, output)
 
-    watcher = Watcher(
+    def passed_over(save: bytes, reason: str) -> None:
+        wiring.say_passed_over(os.fsdecode(log.store.location(save)), reason, output)
+
+    return Watcher(
         log=log,
         framework=framework,
         saves=saves,
@@ -56,23 +82,25 @@ def run(arguments: Arguments, output: Output) -> int:
         time_out=time_out,
         published=published,
         disappeared=disappeared,
-        sync=arguments.has("sync"),
+        sync=sync,
+        ranks=arguments.count("ranks"),
+        settle=_settle(arguments),
+        passed_over=passed_over,
     )
-    _say_if_overtaken(log, epoch, time_out, output)
-    if arguments.has("once"):
-        entries = watcher.scan()
-        if output.is_json:
-            output.document([wiring.document_of(log, entry) for entry in entries])
-    else:
-        watcher.watch(stop)
-    return exitcodes.OK
 
 
-def _open(own: bytes, arguments: Arguments, output: Output) -> tuple[Log, bytes]:
-    if arguments.has("sync"):
-        __import__("dispatch.adapters.posix.syncing")  # now: publish.pyz may be replaced later
-    log = wiring.open_log(arguments)
-    return log, _saves(log, own, arguments, output)
+def _say_disappeared(log: Log, entry: Entry, output: Output) -> None:
+    message = (
+        f"published save is gone: {log.location(entry)}. Did the trainer delete it "
+        "(save_total_limit is set?)? Leave that to `publish prune`"
+    )
+    fields = {"event": "disappeared", **wiring.document_of(log, entry)}
+    output.say(message, "warning", fields)
+
+
+def _settle(arguments: Arguments) -> float | None:
+    settle = arguments.seconds_if_any("settle")
+    return None if settle is None else min(settle, _POLL_MS_MAX / 1000)
 
 
 def _saves(log: Log, own: bytes, arguments: Arguments, output: Output) -> bytes:
@@ -114,12 +142,12 @@ def _check_room(framework: Framework, saves: bytes, output: Output) -> None:
     output.say(message, "warning")
 
 
-def _say_if_overtaken(log: Log, epoch: int, time_out: float, output: Output) -> None:
+def _say_if_overtaken(watcher: Watcher, output: Output) -> None:
     try:
-        latest = log.patience.call(log.resolve, time_out)
+        latest = watcher.log.patience.call(watcher.log.resolve, watcher.time_out)
     except DispatchError as error:
         wiring.warn_unreadable(f"{error}. {error.hint}".rstrip(". "), output)
     except TimeoutError:
-        wiring.warn_unreadable(f"listing pub/ took over {time_out:g} s", output)
+        wiring.warn_unreadable(f"listing pub/ took over {watcher.time_out:g} s", output)
     else:
-        wiring.say_if_overtaken(latest, epoch, output)
+        wiring.say_if_overtaken(latest, watcher.epoch, output)

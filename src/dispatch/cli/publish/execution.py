@@ -1,0 +1,141 @@
+"""What an execution is to `publish run`: where it resumes, and whether it is overtaken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from dispatch.checkpoint import execution as checkpoint
+from dispatch.checkpoint.choosing import Bounds, choose_among
+from dispatch.checkpoint.listing import parse_all, read_names
+from dispatch.checkpoint.lost import Saves
+from dispatch.checkpoint.patient import PatientStore
+from dispatch.cli.publish import wiring
+
+if TYPE_CHECKING:
+    from dispatch.checkpoint.entry import Entry
+    from dispatch.checkpoint.watch import Watcher
+    from dispatch.cli.publish.output import Output
+
+
+class Execution(Protocol):
+    """One execution. Every wait for the store in it is bounded."""
+
+    def start(self) -> Entry | None:
+        """Start it, before its command; the publication that it resumes from, or None.
+
+        Called once, on the main thread.
+
+        Raises:
+            DispatchError: It can't start; no command is run.
+        """
+        ...
+
+    def overtaken(self) -> int | None:
+        """The epoch of a newer execution, or None. Called on the watching thread, at each look.
+
+        Raises:
+            DispatchError: That can't be told now; it is asked again at the next look.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which publication to resume from.
+
+    Attributes:
+        bounds: Those that may be chosen.
+        fallback: Whether one that can't be resumed from gives way to the next older one.
+    """
+
+    bounds: Bounds
+    fallback: bool
+
+
+class _Patient:
+    """What both have: a store that is not waited for for ever, and a choice."""
+
+    __slots__ = ("_attempt", "_output", "_store", "_watcher", "_wish")
+
+    def __init__(self, watcher: Watcher, attempt: bytes, wish: Wish, output: Output) -> None:
+        self._watcher = watcher
+        self._attempt = attempt
+        self._wish = wish
+        self._output = output
+        log = watcher.log
+        self._store = PatientStore(log.store, log.patience, watcher.time_out)
+
+    def _choose(self, entries: list[Entry]) -> Entry | None:
+        """What the flags choose; each that is passed over is told.
+
+        Raises:
+            NotFoundError: Something is published, and nothing of it can be chosen.
+        """
+        framework = self._watcher.framework if self._wish.fallback else None
+        choice, error = choose_among(
+            self._store, framework, self._wish.bounds, entries, fallback=self._wish.fallback
+        )
+        for entry, reason in choice.passed_over:
+            wiring.say_passed_over(self._watcher.log.location(entry), reason, self._output)
+        if error is not None:
+            raise error
+        return choice.entry
+
+
+class Claimed(_Patient):
+    """An execution whose epoch is its own (format §10)."""
+
+    __slots__ = ()
+
+    def start(self) -> Entry | None:
+        """Claim the epoch, publish lost saves, and agree with the other ranks."""
+        watcher, log = self._watcher, self._watcher.log
+        execution = self._execution()
+        execution.claim()
+        own = b"exec/" + self._attempt
+        saves = log.relative(watcher.saves)
+        looks = Saves(
+            watcher.framework,
+            inside=saves[len(own) + 1 :] if saves.startswith(own + b"/") else b"",
+            ranks=watcher.ranks,
+            settle=watcher.settle,
+            sleep=log.patience.sleep,
+        )
+        start = execution.start(looks, self._choose)
+        for entry in start.adopted:
+            message = f"adopted step {entry.step}, so far unpublished: {log.location(entry)}"
+            fields = {"event": "adopted", **wiring.document_of(log, entry)}
+            self._output.say(message, fields=fields)
+        if start.later is not None:
+            message = (
+                f"this attempt has published step {start.later.step} before; its ranks still "
+                "resume from where it began. A new start needs an attempt and an epoch of its own"
+            )
+            fields = {"event": "started-again", **wiring.document_of(log, start.later)}
+            self._output.say(message, "warning", fields)
+        return start.resume
+
+    def overtaken(self) -> int | None:
+        """The greatest claimed epoch, if it is above our own."""
+        return self._execution().overtaken_by()
+
+    def _execution(self) -> checkpoint.Execution:
+        return checkpoint.Execution(self._store, self._watcher.epoch, self._attempt)
+
+
+class Unclaimed(_Patient):
+    """An execution that claims nothing, and so is never told that it is overtaken."""
+
+    __slots__ = ()
+
+    def start(self) -> Entry | None:
+        """What the flags choose; a line when the latest is of a greater epoch."""
+        entries = parse_all(read_names(self._store))
+        latest = entries[-1] if entries else None
+        wiring.say_if_overtaken(latest, self._watcher.epoch, self._output)
+        return self._choose(entries)
+
+    def overtaken(self) -> int | None:
+        """None."""
+        return None
