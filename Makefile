@@ -30,18 +30,18 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-slow nightly lint format bench dist clean
+.PHONY: help demo test test-fast test-slow nightly lint format bench bench-lost-work dist clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F '|' '{ printf "make %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F '|' '{ printf "make %-15s %s\n", $$1, $$2 }'
 
 demo: $(VENV) $(if $(filter transformers,$(TRAINER)),$(FRAMEWORKS)) ## a preempted run, its late saves, its replacement; TRAINER=transformers for the real Trainer
 	.venv/bin/python -m demo --trainer $(TRAINER)
 
 test: lint test-fast test-slow ## lint and every test, under 25 minutes on two cores
 
-test-fast: $(VENV) ## the tests without real servers and file systems, and their coverage, under 90 seconds
-	.venv/bin/python -m pytest -m fast --cov $(PYTEST_ARGS)
+test-fast: $(VENV) ## the tests without real servers and file systems, and their coverage
+	.venv/bin/python -m pytest -m fast --cov --numprocesses auto $(PYTEST_ARGS)
 
 test-slow: $(VENV) $(WHEEL_VENV) $(WHEEL_S3_VENV) $(PYZ) debian-packages $(SERVERS) $(FRAMEWORKS) ## the others: real programs, servers, frameworks, file systems
 	.venv/bin/python -m pytest -m "not fast" $(PYTEST_ARGS)
@@ -59,8 +59,12 @@ format: $(VENV) ## format the code and repair what ruff can
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-bench: $(VENV) $(WHEEL_VENV) $(WHEEL_S3_VENV) $(PYZ) debian-packages ## measure, and write docs/reference/performance.md
+bench: $(VENV) $(WHEEL_VENV) $(WHEEL_S3_VENV) $(PYZ) debian-packages ## measure, and write docs/reference/performance.md; then bench-lost-work
 	.venv/bin/python -m benchmarks $(SIZES)
+	.venv/bin/python -m benchmarks.lost_work
+
+bench-lost-work: $(VENV) $(WHEEL_VENV) ## steps lost in preemptions, into docs/reference/lost-work.md; 12 minutes
+	.venv/bin/python -m benchmarks.lost_work
 
 dist: $(WHEEL_VENV) $(PYZ) ## build the wheel, the source distribution and publish.pyz into dist/
 	cp build/wheel/*.whl build/wheel/*.tar.gz dist/
@@ -70,7 +74,7 @@ clean: ## remove all that make has made, virtual environments too
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # The programs that the tests and the benchmarks run. The installed wheel, never the source tree.
-test-slow bench: export DISPATCH_TEST_PUBLISH := $(CURDIR)/build/wheel-venv/bin/publish
+test-slow bench bench-lost-work: export DISPATCH_TEST_PUBLISH := $(CURDIR)/build/wheel-venv/bin/publish
 test-slow bench: export DISPATCH_TEST_PUBLISH_S3 := $(CURDIR)/build/wheel-s3-venv/bin/publish
 test-slow bench: export DISPATCH_TEST_PYZ := $(CURDIR)/$(PYZ)
 test-slow: export DISPATCH_TEST_SERVERS_BIN := $(CURDIR)/.venv-servers/bin

@@ -48,9 +48,10 @@ def fill_with_entries(folder: Path, count: int) -> None:
 
 
 def fill_with_saves(folder: Path, count: int) -> None:
-    """Make ``folder``, with so many complete saves of the Trainer (their markers alone)."""
+    """Make ``folder``, with so many complete saves of the Trainer (small ones)."""
     folder.mkdir(parents=True)
     for step in range(1, count + 1):
         save = folder / f"checkpoint-{step}"
         save.mkdir()
+        (save / "model.safetensors").write_bytes(b"weights")
         (save / "trainer_state.json").write_text(STATE.format(step=step), encoding="ascii")

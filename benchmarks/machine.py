@@ -25,3 +25,16 @@ def file_system(folder: Path) -> str:
         if folder.is_relative_to(point) and len(point.parts) >= length:
             found, length = kind.split()[0], len(point.parts)
     return found
+
+
+def processor_seconds() -> float:
+    """Return for how long all processors together were busy since the start, whoever used them."""
+    with Path("/proc/stat").open(encoding="utf-8") as stat:
+        user, nice, system, _idle, _waiting, *rest = map(int, stat.readline().split()[1:])
+    interrupts = sum(rest[:3])  # and what a hypervisor took; guests are in the user's time
+    return (user + nice + system + interrupts) / os.sysconf("SC_CLK_TCK")
+
+
+def own_processor_seconds() -> float:
+    """Return for how long this process and its children that have ended used processors."""
+    return sum(os.times()[:4])

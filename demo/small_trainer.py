@@ -11,7 +11,8 @@ momentum and random state come from the save. What matters here is as measured o
   whoever wrote it.
 - ``--resume_from_checkpoint True`` takes the highest number, complete or not.
 - SIGTERM is trapped: the step under way is finished and saved. Then training goes on, as that of a
-  real run does that its scheduler only believes to have ended.
+  real run does that its scheduler only believes to have ended. With ``--last_save_seconds`` that
+  save takes as long as is said, and training ends with it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ import signal
 import struct
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from demo import reports, settings
 
 LOAD_SECONDS = 0.7  # a real trainer loads its libraries, its model and its data first
 FILE_SECONDS = 0.01  # and a save takes a while
+SLOW_FILES = 6  # of a save: all but the weights
 LEARNING_RATE, MOMENTUM = 0.05, 0.9
 SLOPE, OFFSET, NOISE = 3.0, -1.0, 0.1  # of the points
 ORDERED_BY_TIME_SECONDS = 1.0  # saves that lie closer together are ordered by number
@@ -67,12 +70,12 @@ def unpack_weights(content: bytes) -> list[float]:
     return [value for (value,) in struct.iter_unpack("<d", content[8 + length :])]
 
 
-def write_slowly(path: Path, content: bytes) -> None:
+def write_slowly(path: Path, content: bytes, seconds: float) -> None:
     """Write a file in place, half of it first."""
     half = len(content) // 2
     with path.open("wb", buffering=0) as file:
         file.write(content[:half])
-        time.sleep(FILE_SECONDS)
+        time.sleep(seconds)
         file.write(content[half:])
 
 
@@ -83,9 +86,12 @@ class Trainer:
         model: What is trained.
         step: Steps done so far, over all executions of this lineage.
         history: As Trainer's `log_history`; the lineage is in it.
+        last_save_seconds: How long the save on SIGTERM takes, which then ends training; None: it
+            is a save like any other, and training goes on.
     """
 
     def __init__(self, folder: Path, save_steps: int, save_total_limit: int | None) -> None:
+        self.last_save_seconds: float | None = None
         self.model = Model()
         self.step = 0
         self.history: list[reports.Event] = []
@@ -114,32 +120,38 @@ class Trainer:
     def train(self, max_steps: int, step_seconds: float) -> None:
         """Train and save until ``max_steps``."""
         self.history.append(reports.link_to_log(self.step))
-        reports.emit("started", step=self.step)
+        attempts = [event["attempt"] for event in self.history if "attempt" in event]
+        reports.emit("started", step=self.step, attempts=attempts)
         while self.step < max_steps:
             time.sleep(step_seconds)
             loss = self.model.train_one_step()
             self.step += 1
             self.history.append({"loss": loss, "step": self.step})
             is_due = self.step % self._save_steps == 0 or self.step == max_steps
-            if is_due or self._is_terminated:
-                if self._is_terminated:
-                    self._is_terminated = False
-                    reports.emit("terminated", step=self.step)
+            if self._is_terminated:
+                self._is_terminated = False
+                reports.emit("terminated", step=self.step)
+                if self.last_save_seconds is not None:
+                    self._save(self.last_save_seconds / SLOW_FILES)
+                    return
+                self._save()
+            elif is_due:
                 self._save()
 
-    def _save(self) -> None:
+    def _save(self, file_seconds: float = FILE_SECONDS) -> None:
+        write = partial(write_slowly, seconds=file_seconds)
         save = self._folder / f"checkpoint-{self.step}"
         save.mkdir(parents=True, exist_ok=True)
-        write_slowly(save / "config.json", b'{"model_type": "line"}')
+        write(save / "config.json", b'{"model_type": "line"}')
         with tempfile.NamedTemporaryFile(dir=save, prefix=".tmp", delete=False) as file:
             file.write(pack_weights(self.model.weights))
         Path(file.name).rename(save / "model.safetensors")
-        write_slowly(save / "training_args.bin", json.dumps(str(self._folder)).encode())
-        write_slowly(save / "optimizer.pt", json.dumps(self.model.momentum).encode())
-        write_slowly(save / "scheduler.pt", json.dumps({"last_epoch": self.step}).encode())
-        write_slowly(save / "rng_state.pth", json.dumps(self.model.chance.getstate()).encode())
+        write(save / "training_args.bin", json.dumps(str(self._folder)).encode())
+        write(save / "optimizer.pt", json.dumps(self.model.momentum).encode())
+        write(save / "scheduler.pt", json.dumps({"last_epoch": self.step}).encode())
+        write(save / "rng_state.pth", json.dumps(self.model.chance.getstate()).encode())
         state = {"global_step": self.step, "log_history": self.history}
-        write_slowly(save / reports.STATE_NAME, json.dumps(state, indent=2).encode())
+        write(save / reports.STATE_NAME, json.dumps(state, indent=2).encode())
         self._rotate()
         reports.emit("saved", step=self.step)
 
@@ -163,8 +175,13 @@ def modified_s(save: Path) -> float | None:
 
 def main() -> None:
     """Run the program."""
-    options = settings.parser(__doc__.partition("\n")[0]).parse_args()
+    parser = settings.parser(__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--last_save_seconds", type=float, help="how long the save on SIGTERM takes, the last then"
+    )
+    options = parser.parse_args()
     trainer = Trainer(options.output_dir, options.save_steps, options.save_total_limit)
+    trainer.last_save_seconds = options.last_save_seconds
     signal.signal(signal.SIGTERM, trainer.terminate)
     reports.report_removals()
     time.sleep(LOAD_SECONDS)

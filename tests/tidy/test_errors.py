@@ -169,7 +169,7 @@ def test_the_page_says_which_exit_status_each_has() -> None:
     statuses = {kind: status for kind, (_, status) in rows().items()}
     assert statuses.pop("already-published") == exitcodes.OK
     expected = {
-        kind: exitcodes.of_error(CLASSES[error]("anything"))
+        kind: exitcodes.of_error(CLASSES[error]("anything", kind=kind))
         for kind, (error, _) in rows().items()
         if kind in statuses
     }
