@@ -38,6 +38,7 @@ settings.register_profile("nightly", parent=settings.get_profile("ci"), max_exam
 settings.load_profile("ci" if CI else "default")
 
 SEED = int(os.environ.get("DISPATCH_TEST_SEED") or random.getrandbits(SEED_BITS))
+os.environ["DISPATCH_TEST_SEED"] = str(SEED)  # the same in each process that pytest-xdist starts
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -29,7 +29,8 @@ published; everything else goes to stderr, one line for each event, with `publis
 
 Treat any other status as a failure. `resolve`, `publish`, `prune`, `log` and `retract` die of
 SIGTERM and SIGINT, as programs do; so does `probe`, once what it made is removed; `watch` looks
-once more and ends well. Which error gives which status is in [errors](errors.md).
+once more and ends well. `run` ends with the status of its command, or 128 and the signal that
+killed it: see [run](run.md). Which error gives which status is in [errors](errors.md).
 """
 
 

@@ -20,6 +20,7 @@ SCRIPTS = [
     block for page in pages() for block in blocks(page, "bash") if "CKPT=s3://" not in block.text
 ]
 """Those for S3 run with real trainers, unchanged: see tests/docs/test_readme.py."""
+ON_SLURM = [block for block in SCRIPTS if "SLURM_JOB_ID" in block.text]
 
 EXECUTION = {"DISPATCH_ATTEMPT": "3.4103.0.c0de", "DISPATCH_EPOCH": "3000000"}
 
@@ -53,8 +54,8 @@ def test_a_job_script_resumes_publishes_and_prunes(block: Block, sandbox: Sandbo
     assert [entry.step for entry in open_store(sandbox.root).entries()] == [1200, 2100, 2200]
 
 
-def test_under_slurm_the_save_made_on_sigterm_is_published(sandbox: Sandbox) -> None:
-    [block] = [block for block in SCRIPTS if "SLURM_JOB_ID" in block.text]
+@pytest.mark.parametrize("block", ON_SLURM, ids=place)
+def test_under_slurm_the_save_made_on_sigterm_is_published(sandbox: Sandbox, block: Block) -> None:
     with subprocess.Popen(
         ["/bin/bash", "-c", sandbox.here(block.text)],
         cwd=sandbox.home,
@@ -66,12 +67,26 @@ def test_under_slurm_the_save_made_on_sigterm_is_published(sandbox: Sandbox) -> 
         start_new_session=True,
     ) as job:
         assert job.stdout is not None
-        assert "trained with" in job.stdout.readline()
-        os.killpg(job.pid, signal.SIGTERM)  # as Slurm does
+        assert any("trained with" in line for line in job.stdout)  # reads up to that line
+        for process in processes_of(session=job.pid):  # Slurm signals every process of the job
+            os.kill(process, signal.SIGTERM)
         rest = job.stdout.read()
     assert job.returncode == 0, rest
     steps = [entry.step for entry in open_store(sandbox.root).entries()]
     assert steps == [2100, 2200, 2300], rest
+
+
+def processes_of(session: int) -> list[int]:
+    """List the processes of a session, whatever their groups."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            _, _, fields = path.read_text().rpartition(")")
+        except OSError:
+            continue
+        if int(fields.split()[3]) == session:
+            found.append(int(path.parent.name))
+    return found
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=shown)

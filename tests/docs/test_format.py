@@ -5,9 +5,11 @@ import re
 import pytest
 
 from dispatch.checkpoint import Entry, parse_entry_name
-from dispatch.checkpoint.completion import FRAMEWORKS, MARKER_BYTES_MAX
+from dispatch.checkpoint.completion import FRAMEWORKS
 from dispatch.checkpoint.entry import PATH_BYTES_MAX
 from dispatch.checkpoint.listing import PASSES_MAX
+from dispatch.checkpoint.look import FILE_BYTES_MAX
+from dispatch.checkpoint.settling import SETTLE_S
 from dispatch.errors import MalformedError
 from tests.docs.pages import ROOT, blocks, prose, rows
 
@@ -37,7 +39,9 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert f"at most {PATH_BYTES_MAX} bytes" in TEXT
     assert PASSES_MAX == 10
     assert "When ten passes gave no answer" in TEXT
-    assert f"over {MARKER_BYTES_MAX >> 20} MiB" in TEXT
+    assert f"over {FILE_BYTES_MAX >> 20} MiB" in TEXT
+    assert SETTLE_S == 5
+    assert "waits for five seconds" in TEXT
 
 
 def test_the_table_of_frameworks_is_that_of_the_code() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from tests.docs.pages import README, ROOT, blocks, headings, pages, shown
 
-JOB_SCRIPT = ROOT / "tests/real/programs/job.sh"
+JOB_SCRIPT = ROOT / "tests/real/programs/job_run.sh"
+LONG_FORM = ROOT / "tests/real/programs/job.sh"
 HOW_TO = ROOT / "docs/how-to/publish-from-a-job-script.md"
 S3_SCRIPTS = [ROOT / f"tests/real/programs/{name}" for name in ("job_dcp_s3.sh", "job_hf_s3.sh")]
 """Run by tests/real/test_dcp_s3.py and tests/real/test_trainer_s3.py."""
@@ -41,14 +42,16 @@ def test_the_readme_keeps_its_order() -> None:
 
 
 def test_the_job_script_is_the_one_that_runs_with_the_real_trainer() -> None:
-    if not JOB_SCRIPT.exists():
-        pytest.skip(f"there is no {shown(JOB_SCRIPT)}")
-    script = JOB_SCRIPT.read_text(encoding="utf-8")
-    assert script.removeprefix("#!/bin/bash\n") == script_of(README)
+    assert JOB_SCRIPT.read_text(encoding="utf-8") == script_of(README)
 
 
 def test_the_how_to_begins_with_the_same_script() -> None:
     assert script_of(HOW_TO) == script_of(README)
+
+
+def test_the_how_to_has_the_single_commands_that_run_with_it_too() -> None:
+    scripts = [block.text for block in blocks(HOW_TO, "bash")]
+    assert LONG_FORM.read_text(encoding="utf-8") in scripts
 
 
 def test_the_scripts_for_s3_are_those_that_run_with_the_real_trainers() -> None:

@@ -5,6 +5,7 @@ With `--debug` every logger logs everything to stderr; without it, logging is as
 and each error is reported with the variables of its frames.
 """
 
+import os
 import sys
 import tempfile
 import time
@@ -16,11 +17,13 @@ import botocore.httpsession
 from dispatch.adapters.system.clock import SystemClock
 from dispatch.adapters.system.racing import race
 from dispatch.checkpoint import Entry, Watcher, open_store, parse_framework
+from dispatch.checkpoint.execution import Execution
 from dispatch.checkpoint.log import Log
+from dispatch.checkpoint.lost import Saves
 from dispatch.checkpoint.probe import Probe, Surroundings
 from dispatch.cli.publish.stopping import SignalStop
 from dispatch.errors import DispatchError
-from tests.cli.program import EPOCH
+from tests.cli.program import ATTEMPT, EPOCH
 from tests.real.ask_for_keys import log_everything, report
 from tests.real.hurried import break_botocore, hurry
 from tests.real.s3_failures import FAILURES, SAVES, STEPS, Failure, scene_of
@@ -44,6 +47,14 @@ def probe(log: Log) -> object:
     return Probe(log.store, around, b"token", time_out=60).run()
 
 
+def run(log: Log) -> object:
+    """Start an execution as `publish run` does, and look whether it is overtaken."""
+    execution = Execution(log.store, EPOCH + 1, b"another")
+    execution.claim()
+    start = execution.start(Saves(parse_framework("hf")), lambda entries: entries[-1])
+    return start, execution.overtaken_by()
+
+
 OPERATIONS: Mapping[str, Callable[[Log], object]] = {
     "resolve": lambda log: log.resolve(),
     "publish": lambda log: log.publish(EPOCH, STEPS[-1], save(STEPS[-1])),
@@ -52,6 +63,8 @@ OPERATIONS: Mapping[str, Callable[[Log], object]] = {
     "watch": watch,
     "prune": lambda log: log.prune(1),
     "probe": probe,
+    "claim": lambda log: Execution(log.store, EPOCH, os.fsencode(ATTEMPT)).claim(),
+    "run": run,
 }
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.program import wait_for
+
 BOUND_S = 60.0  # for one of the programs below; they take milliseconds
 
 
@@ -80,7 +82,8 @@ def mounted(kind: Kind, scratch: Path) -> Iterator[Path]:
     finally:
         unmount(folder)
         if kind.mkfs:
-            assert run("losetup", "-j", image) == "", "the loop device is still in use"
+            # A process with mounts of its own that was started meanwhile may still hold it.
+            wait_for(lambda: run("losetup", "-j", image) == "", "the loop device to be free")
             image.unlink()
 
 

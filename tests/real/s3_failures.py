@@ -50,14 +50,14 @@ ROLE = "arn:aws:iam::123456789012:role/job"
 STEPS = (1, 2, 3)
 """The saves; the first two are published."""
 
-ALL = "resolve", "publish", "log", "retract", "watch", "prune", "probe"
+ALL = "resolve", "publish", "log", "retract", "watch", "prune", "probe", "claim", "run"
 """The operations of a log, in an order in which each has something to do."""
 
 BY_REQUEST = {
     "ListObjectsV2": ALL,
     "HeadObject": ("retract",),
     "GetObject": ("watch",),
-    "PutObject": ("publish", "watch"),
+    "PutObject": ("publish", "watch", "claim", "run"),
     "DeleteObject": ("retract", "prune"),
     "DeleteObjects": ("prune",),
 }

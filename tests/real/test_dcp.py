@@ -1,4 +1,4 @@
-"""The job script with real `torch.distributed.checkpoint` saves in a folder: see `dcp_story`."""
+"""`publish run` with real `torch.distributed.checkpoint` saves in a folder: see `dcp_story`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.real.dcp_story import DcpStory, Story, tell
 from tests.real.programs.executions import Site
 
-pytestmark = [pytest.mark.real, pytest.mark.frameworks, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.real, pytest.mark.frameworks, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module", params=["sync", "async"])

@@ -91,10 +91,11 @@ def test_a_publisher_killed_at_any_moment_breaks_no_promise(tmp_path: Path, seed
 def finish(root: Path) -> None:
     """Prune, and find nothing but what is kept and what a kill kept from being published."""
     log = open_store(root)
+    published = len(log.entries())  # after the first kill it may be fewer than are kept
     result = log.prune(KEEP)
     assert [skip for skip in result.skipped if skip.failed] == []
     entries = log.entries()
-    assert len(entries) == KEEP
+    assert len(entries) == min(KEEP, published)
     left = saves_of(root)
     assert {entry.save for entry in entries} <= left
     assert [name for name in left if "/.pruned-" in name] == []

@@ -151,10 +151,12 @@ COMMANDS = {
     "watch": ("watch", "-framework", "hf", "-once"),
     "prune": ("prune", "-keep", "1", "-v"),
     "probe": ("probe",),
+    "claim": ("claim",),
+    "run": ("run", "-framework", "hf", "-timeout", "2s", "--", "true"),
 }
 FLAGS = ((), ("-debug",), ("-json",), ("-debug", "-json"))
 ROUND = list(itertools.product(ALL, FLAGS, (False, True)))
-STRIDE = 5  # of no common factor with 56: each combination has its turn, none next to its like
+STRIDE = 5  # of no common factor with 72: each combination has its turn, none next to its like
 
 
 @dataclass(frozen=True)

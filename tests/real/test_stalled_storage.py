@@ -30,7 +30,7 @@ pytestmark = pytest.mark.real
 
 OUTCOME_S_MAX = 120.0  # a bound: the operation's own deadline is 80 s, and a last try takes 35
 
-CEPH_S_MAX = 180.0  # after so long it is no longer Ceph that has to come to itself
+CEPH_S_MAX = 480.0  # a bound: 100 s were seen on a quiet machine, over 180 s on a busy one
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def cluster(
         yield servers[0]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_publication_outlives_a_storage_daemon_that_stands_still_for_half_a_minute(
     cluster: S3Server, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dispatch.checkpoint import Log, open_store
-from tests.real.programs.executions import PROGRAMS, Site
+from tests.real.programs.executions import INTERVAL_S, PROGRAMS, Site
 from tests.servers.programs import RCLONE, need
 from tests.servers.s3 import REGION, S3Server
 
@@ -23,12 +22,10 @@ PUBLISH_S3 = os.environ.get("DISPATCH_TEST_PUBLISH_S3", "")
 """`publish` of an installed wheel with its extra ``s3``."""
 
 BUCKET, PREFIX = "team", "finetune"
-INTERVAL_S = 0.2
 
 WRITE = re.compile(rf'"PUT /{BUCKET}/(\S+?)(?:\?\S*)? HTTP/1\.1" 200 ')
 """A finished write in radosgw's own log, and its key."""
 
-HURRY = f'[ "$1" != watch ] || {{ shift; set -- watch -interval {INTERVAL_S * 1000:.0f}ms "$@"; }}'
 HOLD = """\
 if [ "$1" = copyto ] && [ -e "$DISPATCH_TEST_CONTROL/hold-upload" ]; then
     echo "$3" >"$DISPATCH_TEST_CONTROL/held-upload"
@@ -39,8 +36,8 @@ fi"""
 class BucketSite(Site):
     """A root in a bucket: ``s3://team/finetune``, as the scripts name it, which run unchanged.
 
-    The programs that they find wait for less: `publish watch` between its scans, and ``sleep``.
-    ``rclone`` is the real one, but that a test can hold it before it copies a marker.
+    The ``sleep`` that they find waits for less. ``rclone`` is the real one, but a test can hold
+    it before it copies a marker.
 
     Attributes:
         server: Where the bucket is.
@@ -58,7 +55,6 @@ class BucketSite(Site):
         super().__init__(folder)
         [rclone] = need(RCLONE)
         self._program("rclone", HOLD, [str(rclone)])
-        self._program("publish", HURRY, self.publish_command)
         self._program("sleep", f"set -- {INTERVAL_S}", ["/bin/sleep"])
 
     def keys(self, location: str) -> list[str]:
@@ -98,13 +94,6 @@ class BucketSite(Site):
         return location, open_store(
             location, endpoint=self.server.url, creds=["env"], environment=self.variables
         )
-
-    def _program(self, name: str, first: str, command: list[str]) -> None:
-        """Make a program that does something first, by the shell."""
-        program = self._bin / name
-        text = f'#!/bin/sh\n{first}\nexec {shlex.join(command)} "$@"\n'
-        program.write_text(text, encoding="utf-8")
-        program.chmod(0o755)
 
     def _private_path(self) -> list[str]:
         return []  # no path has to be made private

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,24 @@ ROOT_OF_SCRIPT = "/lustre/team/finetune"
 BOUND_S = 300  # for anything that a test waits for, on a machine that is busy with other things too
 POLL_S = 0.02
 SHOWN_LINES = 20
+INTERVAL_S = 0.2
+
+HURRY = f"""\
+waits="-interval {INTERVAL_S * 1000:.0f}ms"
+case " $* " in
+*" -interval "*) waits= ;;
+" run "*) waits="$waits -settle 500ms" ;;
+" watch "*) ;;
+*) waits= ;;
+esac
+if [ "$waits" ]; then
+    command=$1
+    shift
+    set -- "$command" $waits "$@"
+fi
+[ -z "$DISPATCH_TEST_CONTROL" ] || echo $$ >"$DISPATCH_TEST_CONTROL/pid-publish"
+"""
+"""What `publish` does first: it waits for less, unless told how long, and leaves its process id."""
 
 
 class Site:
@@ -36,23 +55,25 @@ class Site:
     Attributes:
         root: The checkpoint root; the scripts know it as ``/lustre/team/finetune``.
         location: The same, as `publish` is told.
+        inside: Where in its own folder an execution has its saves: "" or such as "/checkpoint".
         log: Its publications.
         variables: What scripts and programs find in their environment, beside our own.
     """
 
     publish_command = PUBLISH
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, inside: str = "") -> None:
         if not Path(FRAMEWORKS_PYTHON).exists():
             pytest.skip(f"there is no {FRAMEWORKS_PYTHON}")
         self.folder = folder
+        self.inside = inside
         self.variables: dict[str, str] = {}
         self.executions: list[Execution] = []
         self.location, self.log = self._make_root()
         self._bin = folder / "bin"
         self._bin.mkdir()
-        self._link("publish", self.publish_command)
-        self._link("python", [FRAMEWORKS_PYTHON])
+        self._program("publish", HURRY, self.publish_command)
+        self._program("python", ":", [FRAMEWORKS_PYTHON])
         self._prefix = self._private_path()
 
     @property
@@ -68,9 +89,15 @@ class Site:
         """
         return bool(self._prefix)
 
-    def start(self, script: str, attempt: str, epoch: int, **variables: str) -> Execution:
-        """Start one execution of a job script."""
-        control = self.folder / attempt
+    def in_script(self, path: Path) -> Path:
+        """A path below the root as the scripts know it."""
+        return Path(ROOT_OF_SCRIPT) / path.relative_to(self.root) if self._prefix else path
+
+    def start(
+        self, script: str, attempt: str, epoch: int, *, node: str = "", **variables: str
+    ) -> Execution:
+        """Start one execution of a job script, or a further node of one."""
+        control = self.folder / f"{attempt}{node}"
         control.mkdir()
         environment = {
             **os.environ,
@@ -156,9 +183,11 @@ class Site:
         root.mkdir()
         return str(root), open_store(root)
 
-    def _link(self, name: str, command: list[str]) -> None:
+    def _program(self, name: str, first: str, command: list[str]) -> None:
+        """Make a program that does something first, by the shell."""
         program = self._bin / name
-        program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+        text = f'#!/bin/sh\n{first}\nexec {shlex.join(command)} "$@"\n'
+        program.write_text(text, encoding="utf-8")
         program.chmod(0o755)
 
     def _private_path(self) -> list[str]:
@@ -199,7 +228,7 @@ class Execution:
     @property
     def location(self) -> str:
         """Where it writes its saves."""
-        return f"{self._site.location}/exec/{self.attempt}"
+        return f"{self._site.location}/exec/{self.attempt}{self._site.inside}"
 
     @property
     def folder(self) -> Path:
@@ -210,10 +239,13 @@ class Execution:
         """The steps that it has published, ascending."""
         return [entry.step for entry in self._site.log.entries() if entry.epoch == self.epoch]
 
+    def events(self, kind: str) -> list[reports.Event]:
+        """The events of a kind that its trainer has told, oldest first."""
+        return [event for event in reports.read_events(self.output) if event["event"] == kind]
+
     def event(self, kind: str) -> reports.Event | None:
         """The first event of a kind that its trainer has told."""
-        events = reports.read_events(self.output)
-        return next((event for event in events if event["event"] == kind), None)
+        return next(iter(self.events(kind)), None)
 
     def wait_for_event(self, kind: str) -> reports.Event:
         """Wait for an event."""
@@ -233,13 +265,17 @@ class Execution:
         self._wait_for(lambda: held.exists() and held.read_text("utf-8"), "a save that is held")
         return held.read_text("utf-8")
 
+    def release_save(self) -> None:
+        """Let the save go on that is held, by a trainer that can."""
+        (self._control / "hold").unlink()
+
     def finish(self) -> int:
         """Let its trainer end by itself; the script's status."""
         (self._control / "finish").touch()
         return self.status()
 
     def signal(self, number: signal.Signals, name: str = "pid") -> None:
-        """Send a signal to the trainer alone."""
+        """Send a signal to the trainer alone, or to another process that left its id."""
         os.kill(int((self._control / name).read_text("utf-8")), number)
 
     def status(self) -> int:
@@ -252,14 +288,26 @@ class Execution:
         return self.output.read_text("utf-8", "replace")
 
     def _wait_for(self, condition: Callable[[], object], what: str) -> None:
-        def is_over() -> bool:
-            return self.process.poll() is not None
+        def is_over() -> bool:  # a command outlives a `publish run` that was killed
+            return self.process.poll() is not None and not self._processes()
 
         self._site.wait_for(lambda: condition() or is_over(), f"{what} of {self.attempt}")
         assert condition(), f"{self.attempt} ended without {what}:\n{self.printed()}"
 
     def end(self) -> None:
-        """Kill all of it: the script's process group."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        """Kill all of it, also what is in another process group or has lost its parent."""
+        while pids := self._processes():
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _processes(self) -> list[int]:
+        """Its processes, by the variable that only they have."""
+        mark = f"DISPATCH_TEST_CONTROL={self._control}".encode()
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+        return found

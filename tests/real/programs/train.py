@@ -19,6 +19,7 @@ from demo import settings, transformers_trainer
 
 CONTROL = Path(os.environ["DISPATCH_TEST_CONTROL"])
 STEP_SECONDS = 0.3
+STEPS_MAX = 10_000  # more than there is time for
 HELD_FILE = "scheduler.pt"  # weights and optimizer are written before it, the state after it
 
 torch_save = torch.save
@@ -53,6 +54,7 @@ def main() -> None:
     torch.save = save_or_hold
     options = settings.parser("As the job script calls it.").parse_args()
     options.step_seconds = STEP_SECONDS
+    options.max_steps = STEPS_MAX
     transformers_trainer.train(options, [Finishing()])
 
 
