@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import TIME_LIMIT_S, Program
+from tests.cli.program import EPOCH, TIME_LIMIT_S, Program
 from tests.cli.roots import Root
 
 
@@ -62,6 +62,27 @@ def test_it_watches(root: Root, framework: str) -> None:
     save = root.hf(2) if framework == "hf" else root.dcp(2)
     watch.end().well()
     root.assert_resolves_to(save)
+
+
+@pytest.mark.parametrize("framework", ["hf", "dcp"])
+def test_a_run_outlives_its_file(root: Root, single_file: Program, framework: str) -> None:
+    """A new version is put in its place while training runs: all that is used later is loaded."""
+    for step in (1, 2):
+        root.publish(root.hf(step) if framework == "hf" else root.dcp(step), step)
+    script = (
+        'truncate -s 0 "$1"; mkdir "$DISPATCH_OUT/step-3"; mkdir "$DISPATCH_OUT/checkpoint-3"; '
+        'cp "$2"/checkpoint-2/* "$DISPATCH_OUT/checkpoint-3"; cp "$2"/step-2/* "$2"/step-2/.m* '
+        '"$DISPATCH_OUT/step-3"; echo \'{"global_step": 3}\' > '
+        '"$DISPATCH_OUT/checkpoint-3/trainer_state.json"; exit 5'
+    )
+    flags = ("-checkpoint", root, "-framework", framework, "-keep", "1", "-settle", "0s")
+    file = single_file.command[-1]
+    later = {"DISPATCH_ATTEMPT": "later", "DISPATCH_EPOCH": str(EPOCH + 1)}
+    command = ("sh", "-c", script, "sh", file, root.own())
+    ended = single_file.run("run", *map(str, flags), "--", *command, environment=later)
+    ended.ended_with(5).says("published step 3")
+    assert b"fault" not in ended.err
+    assert root.published_steps() == [3]
 
 
 def test_it_answers_as_the_installed_program_does(

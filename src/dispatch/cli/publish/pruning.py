@@ -7,7 +7,9 @@ from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING
 
-import dispatch.checkpoint.prune  # noqa: F401 - now: publish.pyz may be replaced later
+import dispatch.adapters.posix.removal  # noqa: F401 - now: publish.pyz may be replaced later
+import dispatch.checkpoint.prune  # noqa: F401 - likewise
+import dispatch.model.claimed  # noqa: F401 - likewise
 from dispatch.errors import UnavailableError
 
 if TYPE_CHECKING:

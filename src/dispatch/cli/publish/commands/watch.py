@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _STEP_DIGITS_ENOUGH = 12  # a step a millisecond for thirty years
 _POLL_MS_MAX = 2**31 - 1  # what poll(2) can wait: 24 days
+_USED_LATER = ("dispatch.adapters.posix.contents", "dispatch.adapters.posix.syncing")
 
 
 def run(arguments: Arguments, output: Output) -> int:
@@ -56,8 +57,8 @@ def open_watcher(arguments: Arguments, output: Output, *, sync: bool) -> Watcher
     own = b"exec/" + attempt
 
     def work() -> tuple[Log, bytes]:
-        if sync:
-            __import__("dispatch.adapters.posix.syncing")  # now: publish.pyz may be replaced later
+        for name in _USED_LATER:  # now: publish.pyz may be replaced later
+            __import__(name)
         log = wiring.open_log(arguments)
         return log, _saves(log, own, arguments, output)
 
