@@ -186,6 +186,20 @@ def parse_entry_name(name: str) -> Entry:
     return entry_of_valid(epoch, step, path)
 
 
+def parse_entry_held(value: str, where: str) -> Entry:
+    """The publication whose name a claim in ``where`` holds.
+
+    Raises:
+        MalformedError: It holds anything else.
+    """
+    try:
+        return parse_entry_name(value)
+    except MalformedError as error:
+        message = f"{where} holds {value!r}, which is not an entry's name"
+        hint = "It isn't ours: look at it, and move it away."
+        raise MalformedError(message, kind="malformed-claim", hint=hint) from error
+
+
 def _malformed_hint(name: str) -> str:
     if name.startswith(".nfs"):
         return (

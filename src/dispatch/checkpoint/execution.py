@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dispatch.checkpoint.claims import NOTHING, RUNS, claim_name, read_claims, resume_name
-from dispatch.checkpoint.entry import Entry, parse_entry_name, valid_save
+from dispatch.checkpoint.entry import Entry, parse_entry_held, valid_save
 from dispatch.checkpoint.fates import is_given_up, take_over
 from dispatch.checkpoint.listing import parse_all, read_names
 from dispatch.checkpoint.publishing import publish_entry, require_save
@@ -129,7 +129,7 @@ class Execution:
             self._require_latest(new, entries[-1])
             take_over(self.store, chosen, new)
             chosen = new
-        require_save(self.store, chosen)
+        require_save(self.store, chosen, "With -fallback the next older publication is tried.")
         return chosen
 
     def _require_latest(self, new: Entry, latest: Entry) -> None:
@@ -207,7 +207,7 @@ class Execution:
         """The entry that was fixed. Each rank makes sure that a roll-back's is published."""
         if fixed == NOTHING:
             return None
-        entry = parse_entry_name(fixed)
+        entry = parse_entry_held(fixed, f"{RUNS}/{resume_name(self.epoch)}")
         # Also when it is listed: whoever published it may have died before it was durable.
         if entry.epoch == self.epoch and (latest is None or latest <= entry):
             publish_entry(self.store, entry, sync=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dispatch.checkpoint.entry import parse_entry_name
+from dispatch.checkpoint.entry import parse_entry_held, parse_entry_name
 from dispatch.checkpoint.listing import PUB, parse_all, read_names
 from dispatch.checkpoint.retention import Named
 from dispatch.errors import DispatchError, MalformedError, NotFoundError, RefusedError
@@ -142,7 +142,7 @@ def _next(entry: Entry, fate: str) -> Entry:
     Raises:
         MalformedError: It is none.
     """
-    found = parse_entry_name(fate)
+    found = parse_entry_held(fate, f"{FATES}/{entry.name()}")
     if not found > entry:
         message = f"{FATES}/{entry.name()} leads back to {fate!r}"
         raise MalformedError(message, hint="It isn't ours: look at it, and move it away.")
@@ -173,7 +173,7 @@ def give_up_roll_backs(store: PublishingStore, epoch: int) -> None:
         fate = store.claimed(FATES, name) or DOOMED
         if fate == DOOMED or fate in published:
             continue
-        taker = parse_entry_name(fate)
+        taker = parse_entry_held(fate, f"{FATES}/{name}")
         if taker.epoch == epoch:
             give_up(store, taker)
 

@@ -47,7 +47,10 @@ def publish_entry(store: PublishingStore, entry: Entry, *, sync: bool) -> bool:
     raise NotFoundError(message, kind="save-missing")
 
 
-def require_save(store: PublishingStore, entry: Entry) -> None:
+_HINT = "A save is a folder or a regular file below the checkpoint root."
+
+
+def require_save(store: PublishingStore, entry: Entry, hint: str = _HINT) -> None:
     """Refuse what names nothing.
 
     Raises:
@@ -56,7 +59,6 @@ def require_save(store: PublishingStore, entry: Entry) -> None:
     if not store.has_save(entry.path):
         store.check()
         message = f"there is no save at {os.fsdecode(store.location(entry.path))!r}"
-        hint = "A save is a folder or a regular file below the checkpoint root."
         raise NotFoundError(message, kind="save-missing", hint=hint)
 
 

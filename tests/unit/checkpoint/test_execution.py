@@ -452,7 +452,7 @@ def test_a_rank_whose_choice_is_gone_follows_another(store: MemoryStore) -> None
 
 def test_a_resume_point_that_is_no_entry_is_refused(store: MemoryStore) -> None:
     store.claim("runs", resume_name(NEW), "nonsense")
-    with pytest.raises(MalformedError, match="nonsense"):
+    with pytest.raises(MalformedError, match=f"runs/{resume_name(NEW)} holds 'nonsense'"):
         execution(store).start(DCP, newest)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from dispatch.checkpoint import execution as checkpoint
@@ -114,7 +114,22 @@ class Claimed(_Patient):
             )
             fields = {"event": "started-again", **wiring.document_of(log, start.later)}
             self._output.say(message, "warning", fields)
+        if start.resume is not None and not start.is_first:
+            self._say_if_out_of_bounds(start.resume)
         return start.resume
+
+    def _say_if_out_of_bounds(self, fixed: Entry) -> None:
+        """Say when another start has fixed a save that our flags don't choose."""
+        bounds = self._wish.bounds
+        if fixed.epoch == self._watcher.epoch:  # rolled back to; of which epoch it was is not told
+            bounds = replace(bounds, epoch_below=None)
+        if not bounds.admit(fixed):
+            message = (
+                f"what this execution resumes from was fixed before, and is not{bounds}. To roll "
+                "back, start a new one, with an attempt and a greater epoch of its own"
+            )
+            fields = {"event": "fixed-before", **wiring.document_of(self._watcher.log, fixed)}
+            self._output.say(message, "warning", fields)
 
     def overtaken(self) -> int | None:
         """The greatest claimed epoch, if it is above our own."""

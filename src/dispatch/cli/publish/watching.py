@@ -47,6 +47,7 @@ class Watching:
         self._deadline: float | None = None
         self._is_well = True
         self._thread = Thread(target=self._run, name="dispatch-watching", daemon=True)
+        self._unread = ""
         self.overtaken_by: int | None = None
 
     def start(self) -> None:
@@ -87,11 +88,10 @@ class Watching:
     def _look(self, look: Callable[[], object]) -> bool:
         """Look once; whether all that is complete is published."""
         try:
-            self._note_overtaken()
+            self._try_to_note_overtaken()
             look()
         except DispatchError as error:
-            hint = f". {error.hint}" if error.hint else ""
-            self._note(f"publishing failed, and is tried again: {error}{hint}", error.kind)
+            self._note(f"publishing failed, and is tried again: {_with_hint(error)}", error.kind)
         except BaseException as error:  # noqa: BLE001 - training goes on whatever this is
             self._note(f"fault while publishing, which is tried again: {error!r}", "fault")
         else:
@@ -105,6 +105,25 @@ class Watching:
         self._is_well = False
         self._output.say(message, "warning", {"event": "publishing-failed", "kind": kind})
 
+    def _try_to_note_overtaken(self) -> None:
+        """Saves are published also when only claims can't be read.
+
+        Raises:
+            DispatchError: The store is silent (``store-silent``); a look would wait as long.
+        """
+        try:
+            self._note_overtaken()
+        except DispatchError as error:
+            if error.kind == "store-silent":
+                raise
+            message = f"can't tell whether a newer execution runs: {_with_hint(error)}"
+            fields = {"event": "claims-unread", "kind": error.kind}
+            if message != self._unread:  # the same thing at each look is said once
+                self._output.say(message, "warning", fields)
+            self._unread = message
+        else:
+            self._unread = ""
+
     def _note_overtaken(self) -> None:
         if self.overtaken_by is None:
             newer = self.overtaken_by = self._execution.overtaken()
@@ -112,3 +131,7 @@ class Watching:
                 self._wake()
                 message = f"overtaken: a newer execution, of epoch {newer}, has claimed the root"
                 self._output.say(message, "warning", {"event": "overtaken", "by_epoch": newer})
+
+
+def _with_hint(error: DispatchError) -> str:
+    return f"{error}. {error.hint}" if error.hint else str(error)

@@ -69,11 +69,12 @@ def run(arguments: Arguments, output: Output) -> int:
     watching.start()
     status = _Attendance(child, signals, watching, output).attend(grace)
     is_well = watching.end()
-    if watching.overtaken_by is not None:
-        return exitcodes.OVERTAKEN
     if not is_well:
         message = "saves may have stayed unpublished: the last look at them failed"
         output.say(message, "error", {"event": "unpublished"})
+    if watching.overtaken_by is not None:
+        return exitcodes.OVERTAKEN
+    if not is_well:
         return status or exitcodes.UNPUBLISHED
     if kept is not None:
         _prune(watcher, kept, child, output)
