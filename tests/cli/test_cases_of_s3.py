@@ -122,6 +122,41 @@ def test_all_commands_work_on_s3(job: Job) -> None:
     )
 
 
+def test_an_execution_of_its_own_on_s3(job: Job) -> None:
+    """Claimed, found lost, rolled back, refused and overtaken, as on a file system."""
+    later, last = (
+        {"DISPATCH_ATTEMPT": f"later-{n}", "DISPATCH_EPOCH": f"{EPOCH + n}"} for n in (1, 2)
+    )
+    flags = ("-framework", "dcp", "-settle", "0s", "-interval", "50ms")
+    resumed = ("--", "sh", "-c", 'echo "$DISPATCH_RESUME" {out}')
+    job.run("claim").well()
+    saves = {step: job.save(step) for step in (1, 2)}
+    ended = job.run("run", *flags, "-step-at-most", "1", *resumed, environment=later).well()
+    ended.answers(f"{saves[1]} {ROOT}/exec/later-1\n").says("found lost, and published, step 2")
+    job.run("resolve").well().answers(f"{saves[1]}\n")
+    job.run("run", *flags, *resumed).ended_with(76).answers("").says("claimed by attempt 'later-1'")
+    ready = job.scratch / "ready"
+    script = """trap 'echo term; exit 0' TERM; touch "$1"; while :; do sleep 0.01; done"""
+    asked = ("--", "sh", "-c", script, "sh", str(ready))
+    running = job.start("run", *flags, "-attempt", "later-1", "-epoch", f"{EPOCH + 1}", *asked)
+    wait_for(ready.exists, "the command")
+    job.run("claim", environment=last).well()
+    running.wait().ended_with(76).answers("term\n").says(f"of epoch {EPOCH + 2}")
+    job.run("retract", "-claim", f"{EPOCH + 2}", "-yes").well()
+    assert job.fake.names(BUCKET, f"job/runs/{EPOCH + 2:020d}") == []
+
+
+def test_claims_that_can_not_be_listed_keep_no_save_on_s3_from_being_published(job: Job) -> None:
+    flags = ("-framework", "dcp", "-settle", "0s", "-interval", "50ms")
+    running = job.start("run", *flags, "--", "sleep", "60")
+    running.wait_until_said("starting from scratch")
+    job.fake.script(ACCESS_DENIED, on("ListObjectsV2", prefix="job/runs/"), times=None)
+    running.wait_until_said("can't tell whether a newer execution runs")
+    job.save(1)
+    running.wait_until_said("published step 1")
+    running.end(signal.SIGTERM).ended_with(128 + signal.SIGTERM)
+
+
 def test_resolve_verifies_and_falls_back_on_s3(job: Job) -> None:
     """With what was passed over in the document; nothing is written."""
     for step in (1, 2, 3):

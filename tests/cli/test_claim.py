@@ -50,6 +50,7 @@ def test_an_execution_that_was_overtaken_is_told_to_end(root: Root, publish: Pro
     claim(root, publish, **LATER)
     ended = publish.run("claim", "-checkpoint", root.path).ended_with(76)
     ended.says(f"epoch {NEWER} is claimed by attempt 'later', above this execution's {EPOCH}")
+    ended.says("made by mistake is taken back by `publish retract -claim`")
     assert claims(root) == {f"{NEWER:020d}": "later"}
 
 

@@ -223,7 +223,10 @@ class Execution:
             holder = self.store.claimed(RUNS, claim_name(claims.greatest))
             by = "" if holder is None else f" by attempt {holder!r}"
             message = f"epoch {claims.greatest} is claimed{by}, above this execution's {self.epoch}"
-            hint = "A newer execution has taken over; there is nothing to do here."
+            hint = (
+                "A newer execution has taken over; there is nothing to do here. A claim that was "
+                "made by mistake is taken back by `publish retract -claim`."
+            )
             raise OvertakenError(message, hint=hint)
 
 
