@@ -47,6 +47,7 @@ KINDS: Final = (
     "claim-missing",
     "save-unfit",
     "none-chosen",
+    "attempt-used",
 )
 """Every kind, in the order they were introduced (docs/reference/errors.md lists the same)."""
 

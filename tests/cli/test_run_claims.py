@@ -66,6 +66,40 @@ def test_below_a_claimed_epoch_nothing_runs(runs: Claiming) -> None:
     runs.run(RESUMED, environment=later(1)).ended_with(76).answers("").says("'later-2'")
 
 
+def test_an_attempt_that_has_another_epoch_runs_nothing(runs: Claiming, root: Root) -> None:
+    """A requeued job whose attempt lacks the restart count; the run that has it goes on."""
+    runs.run(["true"], environment=later()).well()
+    again = {**later(2), "DISPATCH_ATTEMPT": "later-1"}
+    ended = runs.run(RESUMED, environment=again).ended_with(2).answers("")
+    ended.says(f"attempt 'later-1' has claimed epoch {EPOCH + 1} already", "restart count")
+    assert not (root.path / "runs" / f"{EPOCH + 2:020d}").is_symlink()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_a_run_waits_for_the_ranks_that_it_is_told_of(
+    runs: Claiming, root: Root, ranks: int
+) -> None:
+    """Two have saved; of one there is no file that is called like this."""
+    files = "for file in optimizer.pt rng_state_0.pth rng_state_1.pth; do touch $out/$file; done"
+    script = f"out=$DISPATCH_OUT/checkpoint-5; mkdir -p $out; {files}; save 5"
+    ended = runs.run(shell(script), "-ranks", str(ranks), "-settle", "0s").well()
+    assert root.published_steps() == ([5] if ranks == 2 else [])
+    if ranks == 3:
+        ended.says("passed over: ", "checkpoint-5: the save has no random state of rank 2")
+
+
+def test_a_run_settles_as_it_is_told(runs: Claiming, root: Root) -> None:
+    """Of what may still grow; its end doesn't come before that."""
+    files = "touch $out/optimizer.pt $out/rng_state_0.pth $out/rng_state_1.pth"
+    script = f"out=$DISPATCH_OUT/checkpoint-5; mkdir -p $out; {files}; save 5; "
+    late = "(sleep 0.3; touch $out/late) & sleep 0.1"
+    runs.run(shell(script + late), "-settle", "1s").well()
+    assert root.published_steps() == [5]
+    save = root.own() / "checkpoint-5"
+    entry = root.entry(save, 5)
+    assert entry.stat().st_mtime >= (save / "late").stat().st_mtime + 1
+
+
 def test_a_rank_that_starts_later_resumes_from_the_same_save(
     runs: Claiming, root: Root, old: dict[int, Path]
 ) -> None:
@@ -197,4 +231,4 @@ def test_our_own_end_leaves_saves_that_the_next_execution_finds(runs: Claiming, 
     killed.touch()
     wait_for(saved.exists, "the last save")
     ended = runs.run(RESUMED, environment=later(2)).well()
-    ended.answers(f"{root.own('later-1') / 'checkpoint-2'}\n").says("found lost")
+    ended.answers(f"{root.own('later-1') / 'checkpoint-2'}\n").says("publish: adopted step 2, so far unpublished: ")

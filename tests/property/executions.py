@@ -67,7 +67,7 @@ class ExecutionMachine(LogMachine):
     )
     def claim(self, execution: Execution, trouble: Trouble, *, is_other: bool) -> None:
         """Claim an epoch, sometimes for another attempt: the scheduler started it twice."""
-        attempt = OTHER if is_other else attempt_of(execution)
+        attempt = OTHER + b"%d" % execution.epoch if is_other else attempt_of(execution)
         one = starting.Execution(self.log.store, execution.epoch, attempt)
         outcome = self.perform(lambda: outcome_of(one.claim), trouble, self.save_of(trouble), 8)
         if isinstance(outcome, OvertakenError):

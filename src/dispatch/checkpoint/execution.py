@@ -15,10 +15,12 @@ from dispatch.checkpoint.fates import is_given_up, take_over
 from dispatch.checkpoint.listing import parse_all, read_names
 from dispatch.checkpoint.publishing import publish_entry, require_save
 from dispatch.errors import InvalidInputError, NotFoundError, OvertakenError
+from dispatch.model.attempt import is_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dispatch.checkpoint.claims import Claims
     from dispatch.checkpoint.lost import Saves
     from dispatch.ports.store import ClaimsStore, PublishingStore
 
@@ -64,11 +66,15 @@ class Execution:
         Raises:
             OvertakenError: A greater epoch is claimed (kind ``overtaken``), or this one by another
                 attempt (kind ``epoch-taken``).
+            InvalidInputError: The attempt has claimed another epoch (kind ``attempt-used``), so
+                its folder holds the saves of another execution. Nothing was claimed.
             MalformedError: A name in ``runs/`` is no claim, or holds no value.
             UnknownOutcomeError: The claim may not survive a power loss.
         """
-        self._refuse_if_overtaken()
+        claims = self._refuse_if_overtaken()
         value = os.fsdecode(self.attempt)
+        if self.epoch not in claims.epochs:
+            self._refuse_if_used(value, claims)
         held = self.store.claim(RUNS, claim_name(self.epoch), value)
         if held != value:
             error = taken(self.epoch, held, value)
@@ -172,8 +178,8 @@ class Execution:
             if not low <= epoch < self.epoch:
                 continue
             attempt = self.store.claimed(RUNS, claim_name(epoch))
-            if attempt is None:
-                continue  # a person has just retracted it
+            if attempt is None or not is_attempt(attempt):
+                continue  # a person has just retracted it, or made it
             folder = b"/".join(filter(None, (b"exec", os.fsencode(attempt), saves.inside)))
             names = self.store.children(folder, saves.framework.prefix)
             steps = ((saves.framework.step_of(name), name) for name in names)
@@ -216,7 +222,14 @@ class Execution:
     def _entries(self) -> list[Entry]:
         return parse_all(read_names(self.store))
 
-    def _refuse_if_overtaken(self) -> None:
+    def _refuse_if_used(self, attempt: str, claims: Claims) -> None:
+        for epoch in claims.epochs:
+            if self.store.claimed(RUNS, claim_name(epoch)) == attempt:
+                message = f"attempt {attempt!r} has claimed epoch {epoch} already"
+                hint = "Each execution needs an attempt of its own: add the restart count to it."
+                raise InvalidInputError(message, kind="attempt-used", hint=hint)
+
+    def _refuse_if_overtaken(self) -> Claims:
         claims = read_claims(self.store)
         claims.require_no_others()
         if claims.greatest is not None and claims.greatest > self.epoch:
@@ -228,6 +241,7 @@ class Execution:
                 "made by mistake is taken back by `publish retract -claim`."
             )
             raise OvertakenError(message, hint=hint)
+        return claims
 
 
 def taken(epoch: int, held: str, attempt: str) -> OvertakenError:

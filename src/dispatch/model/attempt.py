@@ -7,6 +7,14 @@ import os
 from dispatch.errors import InvalidInputError
 
 
+def is_attempt(text: str) -> bool:
+    """Whether `parse_attempt` takes it."""
+    token = os.fsencode(text)
+    return token not in {b"", b".", b".."} and not any(
+        byte in token for byte in (b"/", b"\0", b"\n")
+    )
+
+
 def parse_attempt(text: str, what: str = "attempt") -> bytes:
     """The token as bytes.
 
@@ -18,10 +26,9 @@ def parse_attempt(text: str, what: str = "attempt") -> bytes:
     Raises:
         InvalidInputError: It can't be one element of a path.
     """
-    token = os.fsencode(text)
-    if token in {b"", b".", b".."} or b"/" in token or b"\0" in token or b"\n" in token:
+    if not is_attempt(text):
         message = f"{what} {text!r} is not usable as one path element"
         raise InvalidInputError(
             message, hint="It may not be empty, '.' or '..', nor hold a slash, NUL or newline."
         )
-    return token
+    return os.fsencode(text)

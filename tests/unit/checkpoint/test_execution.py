@@ -57,6 +57,18 @@ def test_a_claim_makes_the_epoch_the_attempts_own(store: MemoryStore) -> None:
     assert store.claimed("runs", claim_name(NEW)) == "new"
 
 
+def test_an_attempt_has_one_epoch(store: MemoryStore) -> None:
+    """Its folder holds the saves of one execution; nothing is claimed, so nobody is overtaken."""
+    claimed(store, OLD, "old")
+    claimed(store, MIDDLE, "middle")
+    with pytest.raises(
+        InvalidInputError, match="attempt 'old' has claimed epoch 1000000"
+    ) as caught:
+        execution(store, NEW, b"old").claim()
+    assert caught.value.kind == "attempt-used"
+    assert execution(store, MIDDLE, b"middle").overtaken_by() is None
+
+
 def test_claiming_again_is_well(store: MemoryStore) -> None:
     """Every rank does it."""
     execution(store).claim()
@@ -267,7 +279,7 @@ def test_what_was_retracted_or_pruned_is_not_lost(store: MemoryStore) -> None:
 def test_what_another_entry_names_is_not_lost(store: MemoryStore) -> None:
     """One attempt has claimed two epochs, against the rules."""
     claimed(store, OLD, "old")
-    claimed(store, MIDDLE, "old")
+    store.claim("runs", claim_name(MIDDLE), "old")
     for step in (1, 2):
         publish(store, OLD, "old", step)
     save(store, "old", 3)
@@ -288,6 +300,13 @@ def test_saves_in_a_folder_below_are_found(store: MemoryStore) -> None:
     assert [entry.save for entry in execution(store).adopt(replace(DCP, inside=b"checkpoint"))] == [
         "exec/old/checkpoint/step-1"
     ]
+
+
+def test_a_claim_that_holds_no_attempt_is_passed_over(store: MemoryStore) -> None:
+    """A person made it."""
+    store.claim("runs", claim_name(OLD), "a/b")
+    save(store, "a/b", 1)
+    assert execution(store).adopt(DCP) == []
 
 
 def test_a_claim_that_is_retracted_meanwhile_is_passed_over() -> None:
