@@ -123,7 +123,7 @@ def test_all_commands_work_on_s3(job: Job) -> None:
 
 
 def test_an_execution_of_its_own_on_s3(job: Job) -> None:
-    """Claimed, found lost, rolled back, refused and overtaken, as on a file system."""
+    """Claimed, adopted, rolled back, refused and overtaken, as on a file system."""
     later, last = (
         {"DISPATCH_ATTEMPT": f"later-{n}", "DISPATCH_EPOCH": f"{EPOCH + n}"} for n in (1, 2)
     )
@@ -132,7 +132,7 @@ def test_an_execution_of_its_own_on_s3(job: Job) -> None:
     job.run("claim").well()
     saves = {step: job.save(step) for step in (1, 2)}
     ended = job.run("run", *flags, "-step-at-most", "1", *resumed, environment=later).well()
-    ended.answers(f"{saves[1]} {ROOT}/exec/later-1\n").says("found lost, and published, step 2")
+    ended.answers(f"{saves[1]} {ROOT}/exec/later-1\n").says("adopted step 2")
     job.run("resolve").well().answers(f"{saves[1]}\n")
     job.run("run", *flags, *resumed).ended_with(76).answers("").says("claimed by attempt 'later-1'")
     ready = job.scratch / "ready"
