@@ -159,7 +159,7 @@ def test_saves_that_a_dead_watcher_left_are_found(
     (root.own() / "checkpoint-4").mkdir()
     root.publish(saves[2], 2)
     ended = runs.run(RESUMED, "-json", environment=later()).well().answers(f"{saves[3]}\n")
-    lines = [json.loads(line) for line in ended.err.splitlines()]
+    lines = [json.loads(line) for line in ended.err.splitlines()][:2]
     assert [(line["event"], line["step"]) for line in lines] == [("adopted", 3), ("resuming", 3)]
     assert root.published_steps() == [2, 3]
 
@@ -191,21 +191,79 @@ def test_a_rank_that_rolls_back_as_the_first_did_says_nothing(
     root.publish(root.hf(3), 3, epoch=EPOCH + 1)
     for _ in range(2):
         ended = runs.run(RESUMED, *flags, environment=later(2)).well()
-        assert b"warning" not in ended.answers(f"{root.own() / 'checkpoint-2'}\n").err
+        assert b"fixed before" not in ended.answers(f"{root.own() / 'checkpoint-2'}\n").err
 
 
-def test_where_nothing_can_be_chosen_nothing_runs(runs: Claiming, old: dict[int, Path]) -> None:
+def test_where_nothing_can_be_chosen_nothing_runs(
+    runs: Claiming, root: Root, old: dict[int, Path]
+) -> None:
+    """And nobody is overtaken by what doesn't run."""
     ended = runs.run(RESUMED, "-step-at-most", "0", environment=later()).ended_with(3).answers("")
     ended.says(f"none of {len(old)} publications is of a step of at most 0")
+    assert not (root.path / "runs").exists()
+
+
+def test_a_roll_back_may_choose_what_is_adopted(runs: Claiming, root: Root) -> None:
+    """It looks among these, too, before it claims."""
+    runs.run(["true"], environment=later(1)).well()
+    root.publish(root.hf(9), 9)
+    lost = root.hf(3, attempt="later-1")
+    ended = runs.run(RESUMED, "-step-at-most", "5", environment=later(2)).well()
+    ended.answers(f"{lost}\n").says("adopted step 3")
+
+
+@pytest.mark.parametrize(("word", "status"), [("missing-command", 127), ("/etc/passwd", 126)])
+@pytest.mark.usefixtures("old")
+def test_a_command_that_can_not_run_overtakes_nobody(
+    runs: Claiming, root: Root, word: str, status: int
+) -> None:
+    """A slip of the pen in a new job must not end the one that runs."""
+    runs.run([word], environment=later()).ended_with(status).says(word)
+    assert not (root.path / "runs").exists()
+
+
+def test_a_command_may_be_in_the_executions_folder(runs: Claiming, root: Root) -> None:
+    """What it becomes is known only later."""
+    root.own("later-1").mkdir(parents=True)
+    program = root.own("later-1") / "program"
+    program.write_text("#!/bin/sh\necho ran\n")
+    program.chmod(0o755)
+    runs.run(["{out}/program"], environment=later()).well().answers("ran\n")
+    runs.run(["{out}/other"], environment=later()).ended_with(127)
+
+
+NOTHING_SEEN = b"no save was seen in "
+
+
+def test_a_run_that_saw_no_save_says_where_it_looked(runs: Claiming, root: Root) -> None:
+    """The command forgot {out}; of one that failed there is nothing to wonder at."""
+    elsewhere = root.path / "elsewhere"
+    script = f"DISPATCH_OUT={elsewhere}; save 1"
+    ended = runs.run(shell(script), environment=later(1)).well()
+    ended.says(NOTHING_SEEN + str(root.own("later-1")).encode(), "{out}, or $DISPATCH_OUT")
+    assert NOTHING_SEEN not in runs.run(["false"], environment=later(2)).ended_with(1).err
+    assert NOTHING_SEEN not in runs.run(shell("save 1"), environment=later(3)).well().err
+
+
+def test_what_a_run_prunes_is_counted(runs: Claiming, root: Root) -> None:
+    """It goes without being asked; a run that published nothing takes nothing."""
+    runs.run(shell("save 1; save 2; save 3"), "-keep", "1").well().says("pruned 2 publications")
+    ended = runs.run(["true"], "-keep", "1", environment=later(1)).well()
+    assert b"pruned" not in ended.err
+    root.publish(root.hf(4), 4)
+    ended = runs.run(["true"], "-keep", "1", environment=later(2)).well()
+    ended.says("nothing was removed: this execution has published nothing yet")
+    assert root.published_steps() == [3, 4]
 
 
 def test_a_latest_save_that_is_gone_is_named_with_the_cure(
-    runs: Claiming, old: dict[int, Path]
+    runs: Claiming, root: Root, old: dict[int, Path]
 ) -> None:
     """And nothing was fixed, so that the cure works."""
     shutil.rmtree(old[3])
     ended = runs.run(RESUMED, environment=later()).ended_with(1).answers("")
     ended.says(str(old[3]), "-fallback")
+    assert not (root.path / "runs").exists()
     runs.run(RESUMED, "-fallback", environment=later()).well().answers(f"{old[2]}\n")
 
 

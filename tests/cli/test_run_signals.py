@@ -122,7 +122,8 @@ def test_the_grace_begins_with_a_signal_that_is_not_handed_on(
     runs: Runs, recorder: Recorder
 ) -> None:
     running = runs.record(recorder, "-grace", "300ms", environment=SLURM)
-    running.end(signal.SIGTERM).ended_with(137).says("killed")
+    ended = running.end(signal.SIGTERM).ended_with(137)
+    ended.says("SIGTERM came, and is not handed on (-forward auto): Slurm", "killed")
     assert recorder.received() == [[], []]
 
 
@@ -268,10 +269,13 @@ def test_no_line_of_progress_is_mixed_into_the_command_s_output(
         assert screen.process.wait(timeout=30) == 2  # no identity
     finally:
         screen.close()
-    line = [os.fsdecode(word) for word in publish.line(*runs.line(shell("sleep 3; echo -n end")))]
+    line = [
+        os.fsdecode(word)
+        for word in publish.line(*runs.line(shell("sleep 3; echo -n end; exit 3")))
+    ]
     screen = Shell("env", "DISPATCH_ATTEMPT=a", "DISPATCH_EPOCH=1", *line)
     try:
-        assert screen.process.wait(timeout=30) == 0
+        assert screen.process.wait(timeout=30) == 3
         assert screen.shown() == b"publish: nothing is published: starting from scratch\nend"
     finally:
         screen.close()

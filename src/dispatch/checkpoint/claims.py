@@ -113,6 +113,8 @@ def why_held(claims: Claims, epoch: int | None, latest: Entry | None) -> str | N
         return None
     if epoch is not None and greatest > epoch:
         return f"epoch {greatest} is claimed, above this execution's {epoch}: it was overtaken"
+    if latest is not None and greatest == epoch and greatest > latest.epoch:
+        return "this execution has published nothing yet"
     if latest is not None and greatest > latest.epoch:
         return f"the execution that claimed epoch {greatest} may still be loading any of the saves"
     return None

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from dispatch.ports.store import ClaimsStore, PublishingStore
 
 
+FALL_BACK = "With -fallback the next older publication is tried."
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """How an execution starts.
@@ -135,7 +138,7 @@ class Execution:
             self._require_latest(new, entries[-1])
             take_over(self.store, chosen, new)
             chosen = new
-        require_save(self.store, chosen, "With -fallback the next older publication is tried.")
+        require_save(self.store, chosen, FALL_BACK)
         return chosen
 
     def _require_latest(self, new: Entry, latest: Entry) -> None:
@@ -158,18 +161,29 @@ class Execution:
         Returns:
             The publications that this call created.
         """
-        entries = self._entries()
-        named, latest = {entry.path for entry in entries}, entries[-1] if entries else None
-        lost = [
-            entry
-            for entry in self._lost(saves, 0 if latest is None else latest.epoch)
-            if (latest is None or entry > latest) and entry.path not in named
-        ]
         # A prune or a person may have removed what is above the latest now.
         return [
             entry
-            for entry in saves.whole(self.store, lost)
+            for entry in saves.whole(self.store, self._unpublished(saves, self._entries()))
             if not is_given_up(self.store, entry) and self._publish(entry)
+        ]
+
+    def foresee(self, saves: Saves) -> list[Entry] | None:
+        """What `start` would choose among now, ascending; None where the choice is made already.
+
+        Nothing is written. What no watcher has published counts as if it were published.
+        """
+        if self.store.claimed(RUNS, resume_name(self.epoch)) is not None:
+            return None
+        entries = self._entries()
+        return sorted([*entries, *self._unpublished(saves, entries)], key=Entry.key)
+
+    def _unpublished(self, saves: Saves, entries: list[Entry]) -> list[Entry]:
+        named, latest = {entry.path for entry in entries}, entries[-1] if entries else None
+        return [
+            entry
+            for entry in self._lost(saves, 0 if latest is None else latest.epoch)
+            if (latest is None or entry > latest) and entry.path not in named
         ]
 
     def _lost(self, saves: Saves, low: int) -> Iterator[Entry]:

@@ -158,6 +158,11 @@ class Watcher:
         return created
 
     @property
+    def has_seen_any(self) -> bool:
+        """Whether a scan has seen a save, or what is called like one."""
+        return self._has_seen_any
+
+    @property
     def pause_s(self) -> float:
         """Seconds to the next scan: `interval`, or less where a save will have settled before."""
         return min([self.interval, *(left + _SLACK_S for left in self._left)])

@@ -88,7 +88,10 @@ def test_what_holds_a_prune_back(
     """A claim above one's own epoch, or above the latest publication's."""
     claims = Claims(claimed, tuple(map(claim_name, claimed)), ())
     entry = None if latest is None else Entry(latest, 1, "exec/a/step-1")
-    assert bool(why_held(claims, own, entry)) == held
+    why = why_held(claims, own, entry)
+    assert bool(why) == held
+    if held and own == claims.greatest:
+        assert why == "this execution has published nothing yet"
 
 
 @pytest.mark.parametrize(

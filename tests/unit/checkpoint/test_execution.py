@@ -286,6 +286,17 @@ def test_what_another_entry_names_is_not_lost(store: MemoryStore) -> None:
     assert [(e.epoch, e.step) for e in execution(store).adopt(DCP)] == [(OLD, 3), (MIDDLE, 3)]
 
 
+def test_what_a_start_chooses_among_can_be_foreseen(store: MemoryStore) -> None:
+    """Lost saves, too, as if they were whole; nothing is written, and a rank has no choice."""
+    claimed(store, OLD, "old")
+    first = publish(store, OLD, "old", 1)
+    lost = Entry(OLD, 2, save(store, "old", 2))
+    assert execution(store).foresee(DCP) == [first, lost]
+    assert entries(store) == [first]
+    execution(store).start(DCP, newest)
+    assert execution(store).foresee(DCP) is None
+
+
 def test_executions_that_claimed_nothing_are_not_looked_into(store: MemoryStore) -> None:
     """Nothing says which epoch they have."""
     save(store, "old", 1)

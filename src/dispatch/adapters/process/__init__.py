@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dispatch.adapters.process.child import Child
-from dispatch.adapters.process.executing import ExecuteError
+from dispatch.adapters.process.executing import ExecuteError, require
 from dispatch.adapters.process.processes import Process
 from dispatch.adapters.process.signals import Signals
 
-__all__ = ["Child", "ExecuteError", "Process", "Signals"]
+__all__ = ["Child", "ExecuteError", "Process", "Signals", "require"]

@@ -36,6 +36,17 @@ def candidates(command: bytes, environment: Mapping[bytes, bytes]) -> list[bytes
     return [os.path.join(folder or b".", command) for folder in folders]
 
 
+def require(command: bytes, environment: Mapping[bytes, bytes]) -> None:
+    """Refuse what can't become a program, before anything is done for it.
+
+    Raises:
+        ExecuteError: It is not there, or nobody may execute it.
+    """
+    paths = candidates(command, environment)
+    if not any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths):
+        refuse(errno.EACCES if any(map(os.path.exists, paths)) else errno.ENOENT, paths, command)
+
+
 def execute(
     paths: Sequence[bytes], command: list[bytes], environment: Mapping[bytes, bytes]
 ) -> NoReturn:

@@ -10,6 +10,7 @@ from dispatch.checkpoint.choosing import Bounds, choose_among
 from dispatch.checkpoint.listing import parse_all, read_names
 from dispatch.checkpoint.lost import Saves
 from dispatch.checkpoint.patient import PatientStore
+from dispatch.checkpoint.publishing import require_save
 from dispatch.cli.publish import wiring
 
 if TYPE_CHECKING:
@@ -92,7 +93,6 @@ class Claimed(_Patient):
         """Claim the epoch, publish lost saves, and agree with the other ranks."""
         watcher, log = self._watcher, self._watcher.log
         execution = self._execution()
-        execution.claim()
         own = b"exec/" + self._attempt
         saves = log.relative(watcher.saves)
         looks = Saves(
@@ -102,6 +102,8 @@ class Claimed(_Patient):
             settle=watcher.settle,
             sleep=log.patience.sleep,
         )
+        self._refuse_in_vain(execution.foresee(looks))
+        execution.claim()
         start = execution.start(looks, self._choose)
         for entry in start.adopted:
             message = f"adopted step {entry.step}, so far unpublished: {log.location(entry)}"
@@ -117,6 +119,20 @@ class Claimed(_Patient):
         if start.resume is not None and not start.is_first:
             self._say_if_out_of_bounds(start.resume)
         return start.resume
+
+    def _refuse_in_vain(self, foreseen: list[Entry] | None) -> None:
+        """Refuse what can't be chosen before the claim, which ends an older execution.
+
+        Raises:
+            NotFoundError: As `_choose`; or the save is gone.
+        """
+        if foreseen is None:
+            return
+        choice, error = choose_among(self._store, None, self._wish.bounds, foreseen, fallback=False)
+        if error is not None:
+            raise error
+        if choice.entry is not None and not self._wish.fallback:
+            require_save(self._store, choice.entry, checkpoint.FALL_BACK)
 
     def _say_if_out_of_bounds(self, fixed: Entry) -> None:
         """Say when another start has fixed a save that our flags don't choose."""

@@ -30,6 +30,7 @@ class Watching:
 
     Attributes:
         overtaken_by: The newer epoch, once it is known.
+        is_well: Whether the last look so far went well.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Watching:
         self._wake = wake
         self._hurry = Event()
         self._deadline: float | None = None
-        self._is_well = True
+        self.is_well = True
         self._thread = Thread(target=self._run, name="dispatch-watching", daemon=True)
         self._unread = ""
         self.overtaken_by: int | None = None
@@ -67,7 +68,7 @@ class Watching:
         self._deadline = monotonic() + self._watcher.time_out
         self._hurry.set()
         self._thread.join()
-        return self._is_well
+        return self.is_well
 
     def _run(self) -> None:
         pause = self._watcher.interval
@@ -95,14 +96,14 @@ class Watching:
         except BaseException as error:  # noqa: BLE001 - training goes on whatever this is
             self._note(f"fault while publishing, which is tried again: {error!r}", "fault")
         else:
-            if not self._is_well:
+            if not self.is_well:
                 self._output.say("publishing works again", fields={"event": "works-again"})
-            self._is_well = True
+            self.is_well = True
             return True
         return False
 
     def _note(self, message: str, kind: str) -> None:
-        self._is_well = False
+        self.is_well = False
         self._output.say(message, "warning", {"event": "publishing-failed", "kind": kind})
 
     def _try_to_note_overtaken(self) -> None:

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from dispatch.adapters.posix.translation import translate
-from dispatch.adapters.process import Child, ExecuteError, Signals
+from dispatch.adapters.process import Child, ExecuteError, Signals, require
 from dispatch.adapters.process.signals import TAKEN
 from dispatch.cli import exitcodes
 from dispatch.cli.publish import environment, start, substitution, wiring
@@ -42,11 +42,19 @@ _LOOK_S = 0.5  # at processes that are nobody's child any more
 def run(arguments: Arguments, output: Output) -> int:
     """Run the command in the execution's name; its status, or why there is none."""
     substitution.check(arguments.operands)
+    try:
+        return _run(arguments, output)
+    except ExecuteError as error:
+        return _refuse(error, output)
+
+
+def _run(arguments: Arguments, output: Output) -> int:
     withheld = _withheld(arguments)
     grace = arguments.seconds("grace")
     kept = _kept(arguments)
     wish = Wish(bounds_of(arguments), fallback=arguments.has("fallback"))
     attempt = environment.attempt(arguments)
+    _require_program(arguments.operands[0])
     with Progress("looking for the save to resume from", output):
         watcher = open_watcher(arguments, output, sync=not arguments.has("no-sync"))
         kind = Unclaimed if arguments.has("no-claim") else Claimed
@@ -62,23 +70,45 @@ def run(arguments: Arguments, output: Output) -> int:
         withheld=withheld,
     )
     watching = Watching(watcher, execution, output, signals.wake)
-    try:
-        child.start()
-    except ExecuteError as error:
-        return _refuse(error, output)
+    child.start()
     watching.start()
-    status = _Attendance(child, signals, watching, output).attend(grace)
+    attendance = _Attendance(child, signals, watching, output)
+    if signal.SIGTERM in withheld:
+        attendance.withheld = str(arguments.text("forward"))
+    status = _end(attendance.attend(grace), watching, output)
+    if status == 0 and not watcher.has_seen_any:
+        _say_nothing_seen(watcher, output)
+    if kept is not None and watching.is_well and watching.overtaken_by is None:
+        _prune(watcher, kept, child, output)
+    return status
+
+
+def _end(status: int, watching: Watching, output: Output) -> int:
+    """Take the last look; the status of it all, given the command's."""
     is_well = watching.end()
     if not is_well:
         message = "saves may have stayed unpublished: the last look at them failed"
         output.say(message, "error", {"event": "unpublished"})
     if watching.overtaken_by is not None:
         return exitcodes.OVERTAKEN
-    if not is_well:
-        return status or exitcodes.UNPUBLISHED
-    if kept is not None:
-        _prune(watcher, kept, child, output)
-    return status
+    return status if is_well else status or exitcodes.UNPUBLISHED
+
+
+def _require_program(word: bytes) -> None:
+    """Refuse a command that isn't there before the claim ends an older execution.
+
+    Raises:
+        ExecuteError: It can't be executed.
+    """
+    if b"{" not in word:  # else what it becomes isn't known yet
+        require(word, os.environb)
+
+
+def _say_nothing_seen(watcher: Watcher, output: Output) -> None:
+    log = watcher.log
+    where = os.fsdecode(log.store.location(log.relative(watcher.saves)))
+    message = f"no save was seen in {where}: does the command save to {{out}}, or $DISPATCH_OUT?"
+    output.say(message, "warning", {"event": "no-save-seen"})
 
 
 def _withheld(arguments: Arguments) -> Collection[int]:
@@ -173,16 +203,25 @@ def _prune(watcher: Watcher, kept: tuple[int, int | None], child: Child, output:
     else:
         say_held(result, output)
         say_skipped(result, output)
+        if result.entries:
+            removed = len(result.entries)
+            message = f"pruned {removed} {'publication' if removed == 1 else 'publications'}"
+            output.say(message, fields={"event": "pruned", "publications": removed})
 
 
 class _Attendance:
-    """Being with a command until it has ended."""
+    """Being with a command until it has ended.
+
+    Attributes:
+        withheld: The word of ``-forward`` that keeps SIGTERM from the command; else empty.
+    """
 
     def __init__(self, child: Child, signals: Signals, watching: Watching, output: Output) -> None:
         self._child = child
         self._signals = signals
         self._watching = watching
         self._output = output
+        self.withheld = ""
 
     def attend(self, grace: float) -> int:
         """Wait for its end, at most ``grace`` seconds from the first wish that it ends.
@@ -194,6 +233,7 @@ class _Attendance:
         while (status := self._child.poll()) is None:
             if not is_asked and not _STOPPING.isdisjoint(self._child.received):
                 is_asked = True
+                self._say_withheld()
             elif not is_asked and self._watching.overtaken_by is not None:
                 self._child.send(signal.SIGTERM)  # once, and not after another's
                 is_asked = True
@@ -209,6 +249,12 @@ class _Attendance:
         self._wait_for_rest(deadline if is_asked else monotonic() + min(grace, _LEFT_BEHIND_S))
         self._child.release()
         return status
+
+    def _say_withheld(self) -> None:
+        if self.withheld and signal.SIGTERM in self._child.received:
+            why = ": Slurm sends it to every process of a job" if self.withheld == "auto" else ""
+            message = f"SIGTERM came, and is not handed on (-forward {self.withheld}){why}"
+            self._output.say(message, fields={"event": "withheld"})
 
     def _wait_for_rest(self, until: float) -> None:
         left = self._child.left_behind()
