@@ -197,7 +197,7 @@ COMMANDS = {
                 _FRAMEWORK,
                 Flag("keep", "N", "Prune in the end: how many of the latest publications stay."),
                 _KEEP_EVERY,
-                Flag("grace", "DURATION", "From SIGTERM or SIGINT to SIGKILL.", "10m"),
+                Flag("grace", "DURATION", "From our SIGTERM or SIGINT to SIGKILL.", "10m"),
                 Flag("forward", "WHEN", "Hand signals on: auto, always or never.", "auto"),
                 _INTERVAL,
                 Flag("timeout", "DURATION", "How long to wait for the store.", "2m"),

@@ -104,7 +104,7 @@ def of_command(
     missing variable (None) is what trainers take for that, and an empty path isn't.
     """
     given = {
-        **_inherited(),
+        **inherited(),
         b"DISPATCH_ATTEMPT": attempt,
         b"DISPATCH_EPOCH": b"%d" % epoch,
         b"DISPATCH_OUT": out,
@@ -115,7 +115,7 @@ def of_command(
     return given
 
 
-def _inherited() -> dict[bytes, bytes]:
+def inherited() -> dict[bytes, bytes]:
     """The variables that we were given. Python sets LC_CTYPE when no locale is (PEP 538)."""
     variables = dict(os.environb)
     try:

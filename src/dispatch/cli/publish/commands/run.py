@@ -101,7 +101,7 @@ def _require_program(word: bytes) -> None:
         ExecuteError: It can't be executed.
     """
     if b"{" not in word:  # else what it becomes isn't known yet
-        require(word, os.environb)
+        require(word, environment.inherited())
 
 
 def _say_nothing_seen(watcher: Watcher, output: Output) -> None:
