@@ -38,7 +38,7 @@ help: ## list the targets
 demo: $(VENV) $(if $(filter transformers,$(TRAINER)),$(FRAMEWORKS)) ## a preempted run, its late saves, its replacement; TRAINER=transformers for the real Trainer
 	.venv/bin/python -m demo --trainer $(TRAINER)
 
-test: lint test-fast test-slow ## lint and every test, under 25 minutes on two cores
+test: lint test-fast test-slow ## lint and every test, about half an hour on two cores
 
 test-fast: $(VENV) ## the tests without real servers and file systems, and their coverage
 	.venv/bin/python -m pytest -m fast --cov --numprocesses auto $(PYTEST_ARGS)

@@ -672,7 +672,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
 def test_a_hung_store_is_waited_for_and_named(job: Job) -> None:
     """A watch's time-out is the limit of its patience with S3, too."""
     job.save(1)
-    watch = job.watch("-timeout", "500ms")
+    watch = job.watch("-timeout", "5s")
     watch.wait_until_said("published step 1")
     job.fake.script(Refuse(503, "SlowDown"), on(), times=None)
     watch.wait().ended_with(1).says("no answer from")

@@ -166,8 +166,15 @@ def test_a_store_that_hangs_before_the_command_delays_no_end(
     root.publish(root.hf(1), 1)
     prefix = injecting("getdents64", "delay_enter=60000000", root.pub)
     running = runs.start(["touch", tmp_path / "ran"], prefix=prefix)
-    running.wait_until_it_handles_signals()
-    running.end(signal.SIGTERM).ended_with(-signal.SIGTERM)
+    # Its first line is long past when there is a second thread, which waits for the store.
+    threads = Path(f"/proc/{running.pid}/task")
+    wait_for(lambda: len(list(threads.iterdir())) > 1, "a wait for the store")
+    running.send(signal.SIGTERM)
+    wait_for(lambda: state_of(running.pid) in {"Z", ""}, "its end")
+    tracer = tracer_of(running.pid)
+    if tracer:  # strace may let go of it only when its delay is over
+        os.kill(tracer, signal.SIGKILL)
+    running.wait().ended_with(-signal.SIGTERM)
     assert not (tmp_path / "ran").exists()
 
 
@@ -188,6 +195,12 @@ def test_process_1_of_a_container_ends_before_the_command_too(
     os.kill(first, signal.SIGTERM)
     running.wait().ended_with(128 + signal.SIGTERM)
     assert not (tmp_path / "ran").exists()
+
+
+def tracer_of(pid: int) -> int:
+    """Read who traces a process; 0 for nobody."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.partition("TracerPid:")[2].split()[0])
 
 
 def grandchildren(pid: int) -> list[int]:
