@@ -74,6 +74,18 @@ class Site:
         self.add(step, "model.safetensors", "optimizer.pt", *names, "trainer_state.json")
 
 
+def test_whether_a_scan_has_seen_a_save_is_remembered() -> None:
+    """Also one that is not complete, and that has gone since."""
+    site = Site()
+    site.watcher.scan()
+    assert not site.watcher.has_seen_any
+    site.add(1, "model.safetensors")
+    site.watcher.scan()
+    site.store.folder.inner.clear()
+    site.watcher.scan()
+    assert site.watcher.has_seen_any
+
+
 def test_a_save_of_one_process_is_published_at_the_first_look() -> None:
     """Its marker came last, by who wrote all of it."""
     site = Site()
