@@ -115,7 +115,7 @@ def test_of_many_attempts_exactly_one_has_an_epoch(place: Place) -> None:
     for epoch in range(1, 1 + ROUNDS.get(place.name, OTHERS)):
 
         def claim(number: int, epoch: int = epoch) -> str | None:
-            attempt = f"attempt-{number}"
+            attempt = f"attempt-{epoch}-{number}"
             try:
                 Execution(logs[number].store, epoch, attempt.encode()).claim()
             except OvertakenError as error:  # "epoch 1 belongs to attempt 'attempt-7', not to …"
@@ -154,13 +154,13 @@ def test_all_ranks_that_start_at_once_load_one_save(place: Place) -> None:
         told = set(at_once(work, RANKS + 2)) - {None}
         assert len(told) == 1
         [resume] = told
-        assert logs[0].claim_of(epoch) == ("new", resume)
+        assert logs[0].claim_of(epoch) == (f"new-{epoch}", resume)
         assert any(entry.name() == resume for entry in logs[0].entries())
 
 
 def start(log: Log, epoch: int) -> Start:
     """Claim and start, as `run` does."""
-    execution = Execution(log.store, epoch, b"new")
+    execution = Execution(log.store, epoch, b"new-%d" % epoch)
     execution.claim()
     return execution.start(Saves(Framework.dcp, settle=0.0), latest)
 
@@ -185,7 +185,7 @@ class Claimers:
     def claim_at_once(self, epoch: int, kills: int, rng: random.Random) -> list[tuple[str, Ended]]:
         """Let eight claim, and kill some at random moments; what each attempt was told."""
         line = ("claim", "-checkpoint", self.root, *self.more)
-        attempts = [f"attempt-{number}" for number in range(PROCESSES)]
+        attempts = [f"attempt-{epoch}-{number}" for number in range(PROCESSES)]
         running = []
         for attempt in attempts:
             own = {"DISPATCH_ATTEMPT": attempt, "DISPATCH_EPOCH": str(epoch)}
