@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.real, pytest.mark.frameworks, pytest.mark.timeout(900)
 SCRIPT = "job_run.sh"
 LONG_SCRIPT = "job.sh"
 OVERTAKEN = 76
-NEWS = re.compile(r"publish: (published|adopted|resuming from|nothing is published)")
+NEWS = re.compile(r"publish: (published|adopted|pruned|resuming from|nothing is published)")
 STATE = "trainer_state.json"
 
 
