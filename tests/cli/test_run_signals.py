@@ -118,6 +118,17 @@ def test_a_command_that_does_not_end_is_killed_after_the_grace(
     assert recorder.received() == [[number.name]] * 2
 
 
+def test_a_caller_that_cannot_wait_changes_nothing(runs: Runs, root: Root) -> None:
+    """SIGTERM again and again, and the command takes its time."""
+    script = "trap '' TERM; for n in $(seq 50); do save $n; done; exit 3"
+    running = runs.start(shell(script))
+    running.wait_until_said("published step 1")
+    while running.is_running():
+        running.send(signal.SIGTERM)
+    running.wait().ended_with(3)
+    assert root.published_steps() == list(range(1, 51))
+
+
 def test_the_grace_begins_with_a_signal_that_is_not_handed_on(
     runs: Runs, recorder: Recorder
 ) -> None:

@@ -127,7 +127,6 @@ def test_a_caller_that_cannot_wait_changes_nothing(root: Root) -> None:
     root.own("hidden").rename(root.own())
     while watch.is_running():
         watch.send(signal.SIGTERM)
-        time.sleep(0.001)  # without a rest Python may handle nothing but signals, each within one
     watch.wait().well()
     assert root.published_steps() == list(range(1, count + 1))
 
@@ -166,6 +165,23 @@ stop.wait(3600)
             assert process.wait(timeout=30) == 0
         finally:
             process.kill()
+
+
+def test_signals_that_come_while_one_is_handled_do_not_pile_up() -> None:
+    """In a system call of the handler the next one would come, and be handled within it."""
+    script = """
+import os, signal
+from dispatch.cli.publish.stopping import SignalStop
+def write(descriptor, data, write=os.write):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return write(descriptor, data)
+stop = SignalStop()
+os.write = write
+os.kill(os.getpid(), signal.SIGTERM)
+assert stop.wait(3600)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_watch_between_two_scans_ends_at_once(root: Root) -> None:

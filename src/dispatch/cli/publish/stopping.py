@@ -16,6 +16,8 @@ class SignalStop:
     A pipe rather than `threading.Event`: a handler runs between two instructions of the thread
     that waits, which may hold the event's lock. The signal itself writes to the pipe: the handler
     runs too late for a wait that begins at the same moment, or when another thread was signalled.
+    The handler makes no system call: while one lets another thread run, the next signal may come,
+    and be handled within it, and so on.
 
     Args:
         ignored: Whether the stop is also set by signals that the caller ignores (``trap ''``).
@@ -30,15 +32,8 @@ class SignalStop:
         _signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         start.handle(self._handle, also_ignored=ignored, hangup=hangup)
         if start.received:  # between the program's first line and this one
-            self.set()
-
-    def set(self) -> None:
-        """Ask for the stop."""
-        self._is_set = True
-        try:
+            self._is_set = True
             os.write(self._writer, b".")
-        except BlockingIOError:
-            pass  # the pipe is full of earlier requests
 
     def is_set(self) -> bool:
         """Whether the stop was asked for."""
@@ -53,4 +48,4 @@ class SignalStop:
 
     def _handle(self, number: int, _frame: object) -> None:
         start.received.append(number)
-        self.set()
+        self._is_set = True
