@@ -1,4 +1,4 @@
-"""What `publish resolve` loads: the standard library alone, and little of it.
+"""What `publish resolve` and `publish publish` load: the standard library alone, little of it.
 
 A job script runs it on every node of every start, so it has to start fast, and to run with nothing
 but Python.
@@ -45,7 +45,7 @@ import sys
 before = set(sys.modules)
 sys.path.insert(0, {source!r})
 from dispatch.cli.publish.main import run
-status = run([b"resolve", b"-checkpoint", {root!r}])
+status = run({words!r})
 import os
 os.write(2, "\\n".join(sorted(set(sys.modules) - before)).encode())
 os._exit(status)
@@ -59,7 +59,8 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if request.param == "one publication":
         (root / "pub").mkdir()
         (root / "pub" / f"{1:020}-{1:020}-ME").touch()
-    program = PROGRAM.format(source=str(SOURCE), root=os.fsencode(root))
+    words = [b"resolve", b"-checkpoint", os.fsencode(root)]
+    program = PROGRAM.format(source=str(SOURCE), words=words)
     run = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program],
         stdin=subprocess.DEVNULL,
@@ -90,3 +91,28 @@ def test_no_more_modules_are_loaded_than_were_measured(loaded: set[str]) -> None
     others = loaded - own
     assert len(own) <= OWN_MAX, sorted(own)
     assert len(others) <= OTHERS_MAX, sorted(others)
+
+
+@pytest.fixture(scope="module")
+def loaded_to_publish(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """What publishing one save loads, with a look at whose the epoch is."""
+    root = tmp_path_factory.mktemp("root")
+    (root / "exec" / "a").mkdir(parents=True)
+    (root / "exec" / "a" / "save").touch()
+    save = root / "exec" / "a" / "save"
+    words = [b"publish", b"-checkpoint", os.fsencode(root), os.fsencode(save), b"1"]
+    program = PROGRAM.format(source=str(SOURCE), words=words)
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program],
+        env={"DISPATCH_ATTEMPT": "a", "DISPATCH_EPOCH": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr.decode()
+    return set(run.stderr.decode().split())
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_slow_module_is_loaded_to_publish(loaded_to_publish: set[str], name: str) -> None:
+    assert name not in loaded_to_publish

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dispatch.checkpoint.completion import Framework
     from dispatch.ports.store import PublishingStore
 
+FALL_BACK = "With -fallback the next older publication is tried."
 _ROUNDS_MAX = 5  # each is one more listing in which something was published or pruned meanwhile
 
 
@@ -136,8 +137,7 @@ def _why_none(
     if choice.passed_over and not fallback:
         [(entry, reason)] = choice.passed_over
         message = f"{os.fsdecode(store.location(entry.path))!r}: the save {reason}"
-        hint = "With -fallback the next older publication is tried."
-        return NotFoundError(message, kind="save-unfit", hint=hint)
+        return NotFoundError(message, kind="save-unfit", hint=FALL_BACK)
     if choice.passed_over:
         message = f"none of {len(choice.passed_over)} publications{bounds} can be resumed from"
         return NotFoundError(message, kind="none-chosen", hint="`publish log` lists them all.")

@@ -9,7 +9,15 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dispatch.checkpoint.claims import NOTHING, RUNS, claim_name, read_claims, resume_name
+from dispatch.checkpoint.choosing import FALL_BACK
+from dispatch.checkpoint.claims import (
+    NOTHING,
+    RUNS,
+    claim_name,
+    read_claims,
+    resume_name,
+    taken,
+)
 from dispatch.checkpoint.entry import Entry, parse_entry_held, valid_save
 from dispatch.checkpoint.fates import is_given_up, take_over
 from dispatch.checkpoint.listing import parse_all, read_names
@@ -22,10 +30,7 @@ if TYPE_CHECKING:
 
     from dispatch.checkpoint.claims import Claims
     from dispatch.checkpoint.lost import Saves
-    from dispatch.ports.store import ClaimsStore, PublishingStore
-
-
-FALL_BACK = "With -fallback the next older publication is tried."
+    from dispatch.ports.store import PublishingStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,23 +261,3 @@ class Execution:
             )
             raise OvertakenError(message, hint=hint)
         return claims
-
-
-def taken(epoch: int, held: str, attempt: str) -> OvertakenError:
-    """The error to raise where another attempt has the epoch."""
-    message = f"epoch {epoch} belongs to attempt {held!r}, not to {attempt!r}"
-    hint = "The scheduler started it twice, or the root was used before: see `publish log`."
-    return OvertakenError(message, kind="epoch-taken", hint=hint)
-
-
-def refuse_if_taken(store: ClaimsStore, epoch: int, attempt: bytes) -> None:
-    """Refuse to publish under an epoch that another attempt has claimed.
-
-    Raises:
-        OvertakenError: Another attempt has it (kind ``epoch-taken``).
-    """
-    value = os.fsdecode(attempt)
-    held = store.claimed(RUNS, claim_name(epoch))
-    if held is not None and held != value:
-        error = taken(epoch, held, value)
-        raise error

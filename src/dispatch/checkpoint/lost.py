@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dispatch.checkpoint.look import Look
-from dispatch.checkpoint.settling import SETTLE_S
+from dispatch.checkpoint.settling import settle_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,9 +57,7 @@ class Saves:
         verdict = self.framework.judge(look)
         if verdict.missing:
             return None
-        settle = self.settle
-        if settle is None:
-            settle = SETTLE_S if verdict.may_grow else 0.0
+        settle = settle_s(self.settle, verdict)
         if not settle:
             return Seen(None, 0.0)
         contents = look.contents()

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from dispatch.checkpoint.look import Verdict
     from dispatch.model.contents import Contents
 
 SETTLE_S = 5.0  # eight times what a rank was measured to be late by: docs/design/0012
+
+
+def settle_s(asked: float | None, verdict: Verdict) -> float:
+    """For how many seconds a complete save has to look the same: as asked for, or as it shows."""
+    if asked is not None:
+        return asked
+    return SETTLE_S if verdict.may_grow else 0.0
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from dispatch.checkpoint.look import Look
 from dispatch.checkpoint.passing import PassedOver
 from dispatch.checkpoint.patient import PatientStore
 from dispatch.checkpoint.publishing import publish_entry
-from dispatch.checkpoint.settling import SETTLE_S, Settling
+from dispatch.checkpoint.settling import Settling, settle_s
 from dispatch.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -190,9 +190,7 @@ class Watcher:
         """Why a save is not to be published now, as a clause; empty when it is."""
         began = self.log.patience.monotonic()
         verdict = self.framework.judge(look)
-        settle = self.settle
-        if settle is None:
-            settle = SETTLE_S if verdict.may_grow else 0.0
+        settle = settle_s(self.settle, verdict)
         if verdict.missing or not settle:
             return verdict.missing
         ended = self.log.patience.monotonic()

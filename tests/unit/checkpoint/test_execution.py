@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from dispatch.checkpoint.claims import NOTHING, claim_name, resume_name
+from dispatch.checkpoint.claims import NOTHING, claim_name, refuse_if_taken, resume_name
 from dispatch.checkpoint.entry import Entry
-from dispatch.checkpoint.execution import Execution, Start, refuse_if_taken
+from dispatch.checkpoint.execution import Execution, Start
 from dispatch.checkpoint.fates import take_over
 from dispatch.checkpoint.log import Log
 from dispatch.errors import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from dispatch.checkpoint import execution as checkpoint
-from dispatch.checkpoint.choosing import Bounds, choose_among
+from dispatch.checkpoint.choosing import FALL_BACK, Bounds, choose_among
 from dispatch.checkpoint.listing import parse_all, read_names
 from dispatch.checkpoint.lost import Saves
 from dispatch.checkpoint.patient import PatientStore
@@ -132,7 +132,7 @@ class Claimed(_Patient):
         if error is not None:
             raise error
         if choice.entry is not None and not self._wish.fallback:
-            require_save(self._store, choice.entry, checkpoint.FALL_BACK)
+            require_save(self._store, choice.entry, FALL_BACK)
 
     def _say_if_out_of_bounds(self, fixed: Entry) -> None:
         """Say when another start has fixed a save that our flags don't choose."""

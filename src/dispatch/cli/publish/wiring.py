@@ -140,7 +140,7 @@ def refuse_if_taken(store: ClaimsStore, epoch: int, attempt: bytes, output: Outp
     Raises:
         OvertakenError: Another attempt has it.
     """
-    from dispatch.checkpoint.execution import refuse_if_taken as refuse
+    from dispatch.checkpoint.claims import refuse_if_taken as refuse
     from dispatch.errors import OvertakenError
 
     try:
